@@ -51,8 +51,9 @@ const char *dd_version(void);
  *
  * The handle belongs to the network namespace of the caller.
  *
- * Return: 0; -ENOCMP (module dd not loaded), -EACCES (not allowed to use
- * /dev/dd), -EMEMLOCK, -ENORESOURCE, -EINVAL.
+ * Return: 0; -ENOCMP (module dd not loaded, or /dev/dd is not its device), -EACCES (not
+ * allowed to use /dev/dd), -EMEMLOCK, -ENORESOURCE, -EPROTO (module and library are of
+ * different releases), -EINVAL. dd_last_error(NULL, ...) has the details.
  */
 int dd_open(struct dd **handle);
 
@@ -87,7 +88,7 @@ int dd_fd(struct dd *h);
  * @addr: (out) its address
  *
  * The memory is zeroed, page aligned, counted against RLIMIT_MEMLOCK
- * of the user, and not inherited over fork().
+ * of the user, and not inherited over fork(). Futexes in it work within the process only.
  *
  * Return: 0; -EINVAL, -EMEMLOCK (see dd_last_error()), -ENORESOURCE, -EBADID.
  */
@@ -612,13 +613,13 @@ int dd_errno(int error);
 
 /**
  * dd_last_error() - details of the last error
- * @h: handle
+ * @h: handle, or NULL for the last dd_open() of this thread that has failed
  * @buf: (out) the text
  * @size: its size in bytes
  *
  * dd_alloc(), dd_serve(), dd_connect() and dd_list_fd() record here what the error
  * number does not say: the limit that was reached and how to raise it, or the argument
- * that was wrong. Empty if there is nothing to add. Threads share the text.
+ * that was wrong. Empty if there is nothing to add. Threads share the text of a handle.
  *
  * Return: 0; -EBADID, -EINVAL.
  */

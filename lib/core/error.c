@@ -112,32 +112,60 @@ void ddi_reason(struct dd *h, int error, const char *format, ...)
 	va_end(args);
 }
 
-/* The same of errors that mean one thing whatever was asked for. */
-void ddi_reason_kernel(struct dd *h, int error)
+/* The text for errors of the kernel that mean one thing whatever was asked for; or NULL. */
+static const char *kernel_text(int error)
 {
 	switch (-error) {
-	case ENETDOWN:
-		ddi_reason(h, error, "node %d, this one, is down: 'ddctl node up' starts it",
-			   dd_node(h));
-		break;
 	case ENOMEM:
-		ddi_reason(h, error, "the kernel is out of memory, or this process' memory cgroup is at its limit");
-		break;
+		return "the kernel is out of memory, or this process' memory cgroup is at its limit";
 	case ENOSPC:
-		ddi_reason(h, error, "a process has used up its area of 256 MiB, its ids, or the slots of a note list: close connections, or use more note lists");
-		break;
+		return "a process has used up its area of 256 MiB, its ids, or the slots of a note list: close connections, or use more note lists";
 	case EMFILE:
 	case ENFILE:
-		ddi_reason(h, error, "too many open files: raise RLIMIT_NOFILE ('ulimit -n'), or fs.file-max");
-		break;
+		return "too many open files: raise RLIMIT_NOFILE ('ulimit -n'), or fs.file-max";
 	}
+	return NULL;
 }
 
-/* Copy the text kept for @error of the library, or any text if @error is 0; false if none. */
+void ddi_reason_kernel(struct dd *h, int error)
+{
+	const char *text = kernel_text(error);
+
+	if (error == -ENETDOWN)
+		ddi_reason(h, error, "node %d, this one, is down: 'ddctl node up' starts it",
+			   dd_node(h));
+	else if (text)
+		ddi_reason(h, error, "%s", text);
+}
+
+/* Why the last dd_open() of this thread has failed, since there is no handle to keep that. */
+static __thread struct {
+	int error;
+	const char *text;
+} unopened __attribute__((tls_model("initial-exec")));
+
+/* dd_open() fails with @error of the kernel or the library, which @text, or NULL, explains. */
+int ddi_unopened(int error, const char *text)
+{
+	unopened.text = text ? text : kernel_text(error);
+	unopened.error = ddi_error(error);
+	return unopened.error;
+}
+
+/*
+ * Copy the text kept for @error of the library, or any text if @error is 0; false if none. If @h
+ * is NULL, that of the last dd_open() of this thread.
+ */
 bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size)
 {
 	bool has;
 
+	if (!h) {
+		has = !error || unopened.error == error;
+		if (has)
+			snprintf(buf, size, "%s", unopened.text ? unopened.text : "");
+		return has;
+	}
 	pthread_mutex_lock(&h->reason_lock);
 	has = !error || h->reason_error == error;
 	if (has)
@@ -148,7 +176,7 @@ bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size)
 
 DD_API int dd_last_error(struct dd *h, char *buf, size_t size)
 {
-	if (!ddi_alive(h))
+	if (h && !ddi_alive(h))
 		return -EBADID;
 	if (!buf || !size)
 		return -EINVAL;

@@ -16,6 +16,7 @@ void ddi_reason(struct dd *h, int error, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 #define ddi_reason_clear(h)	ddi_reason(h, 0, "%s", "")
 void ddi_reason_kernel(struct dd *h, int error);
+int ddi_unopened(int error, const char *text);
 bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size);
 
 #endif /* _DD_ERROR_H */

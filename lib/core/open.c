@@ -45,31 +45,65 @@ void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+static int not_opened(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		/* No such file, or no driver for it. */
+		return ddi_unopened(-ENOCMP, "there is no " DD_DEVICE ": 'modprobe dd' loads the module");
+	case EACCES:
+	case EPERM:
+		return ddi_unopened(-error, "this user may not open " DD_DEVICE ": 'ddctl doctor' says what to do");
+	}
+	return ddi_unopened(-error, error == EDQUOT ?
+			    "RLIMIT_MEMLOCK of this user is used up: raise it with 'ulimit -l' or in /etc/security/limits.conf" : NULL);
+}
+
+static int not_mapped(int error)
+{
+	return ddi_unopened(-error, error == ENOMEM ?
+			    "no address space for a handle, 261 MiB: raise RLIMIT_AS ('ulimit -v')" : NULL);
+}
+
 /*
  * After mlockall(MCL_FUTURE), mmap() compares the length with RLIMIT_MEMLOCK although
  * the area is never locked. So map little and extend it.
  */
-static int device_open(struct dd *h)
+static int area_map(struct dd *h)
 {
 	void *small;
 	int ret;
 
-	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
-	if (h->fd < 0) {
-		/* No such file, or no driver for it. */
-		if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
-			return -ENOCMP;
-		return ddi_error(-errno);
-	}
 	small = ddi_map(h, DD_AREA_OFFSET, DDI_PAGE_MAX, PROT_READ | PROT_WRITE);
 	h->area = small ? mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE) :
 		  MAP_FAILED;
 	if (h->area != MAP_FAILED)
 		return 0;
-	ret = ddi_error(-errno);
+	ret = not_mapped(errno);
 	if (small)
 		munmap(small, DDI_PAGE_MAX);
-	close(h->fd);
+	return ret;
+}
+
+static int device_open(struct dd *h)
+{
+	struct dd_info info = { .size = sizeof(info) };
+	int ret;
+
+	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
+	if (h->fd < 0)
+		return not_opened(errno);
+	/* Before it is mapped: a mapping of another file may be shorter, and accesses fault. */
+	if (ddi_ioctl(h, DD_IOC_INFO, &info) < 0)
+		ret = ddi_unopened(-ENOCMP, DD_DEVICE " is not the device of the loaded module dd: 'ddctl doctor' says what to do");
+	else if (info.abi != DD_ABI_VERSION)
+		ret = ddi_unopened(-EPROTO, "module dd and libdd are of different releases");
+	else
+		ret = area_map(h);
+	if (ret)
+		close(h->fd);
 	return ret;
 }
 
@@ -101,7 +135,7 @@ DD_API int dd_open(struct dd **handle)
 	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (h == MAP_FAILED)
-		return ddi_error(-errno);
+		return not_mapped(errno);
 	/* Few entries are used, so huge pages would waste memory. */
 	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
 	if (__lsan_register_root_region)
@@ -117,15 +151,11 @@ DD_API int dd_open(struct dd **handle)
 	 * A child of fork() does not inherit the area and would fault on it, so its tables
 	 * are wiped. A child of vfork() shares both.
 	 */
-	ret = madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK) ? ddi_error(-errno) :
-								      device_open(h);
+	ret = madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK) ?
+	      ddi_unopened(-errno, NULL) : device_open(h);
 	if (ret) {
 		handle_free(h);
 		return ret;
-	}
-	if (ddi_head(h)->magic != DD_AREA_MAGIC || ddi_head(h)->version != DD_ABI_VERSION) {
-		dd_shutdown(h);
-		return -EPROTO;
 	}
 	*handle = h;
 	return 0;

@@ -386,7 +386,7 @@ int DD_API ddpacketssize(void)
 
 /*
  * What the number does not say: the limit of EMEMLOCK, or the reason that ddconn(),
- * ddserve(), ddalloc() or ddfd() has recorded. Other calls that fail with these numbers
+ * ddserve(), ddalloc() or ddfd() has recorded, or dd_open() if there is no handle. Other calls that fail with these numbers
  * clear it, so it is never that of an earlier call.
  */
 static void reason_text(int error, char *buf, size_t size)
@@ -397,15 +397,14 @@ static void reason_text(int error, char *buf, size_t size)
 	if (error == EMEMLOCK && !getrlimit(RLIMIT_MEMLOCK, &limit))
 		snprintf(buf, size, "the limit is %llu KiB",
 			 (unsigned long long)limit.rlim_cur / 1024);
-	else if (error == ENOCMP && !ddi_alive(h))
-		snprintf(buf, size, "there is no /dev/dd: 'modprobe dd' loads the module");
+	else if (!ddi_alive(h))
+		ddi_reason_of(NULL, -error, buf, size);
 	else if (error == ENOCMP)
 		/* The device is open, so it is the node. */
 		snprintf(buf, size, "node %d, this one, is down: 'ddctl node up' starts it",
 			 dd_node(h));
 	else if ((error == EBADSERVER || error == ENORESOURCE || error == EEXIST) &&
-		 ddi_alive(h) && !ddi_reason_of(h, -error, buf, size) &&
-		 error == EBADSERVER)
+		 !ddi_reason_of(h, -error, buf, size) && error == EBADSERVER)
 		ddi_reason_of(h, -EPROTO, buf, size);
 }
 

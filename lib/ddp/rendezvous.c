@@ -12,12 +12,15 @@
 #include "list.h"
 #include "region.h"
 
-static int name_copy(unsigned char *to, const char *name)
+static int name_copy(struct dd *h, unsigned char *to, const char *name)
 {
 	size_t len = name ? strnlen(name, DD_NAME_MAX + 1) : 0;
 
-	if (!len || len > DD_NAME_MAX)
+	if (!len || len > DD_NAME_MAX) {
+		ddi_reason(h, -EINVAL, "the name of a service has 1 to %d bytes, not %s", DD_NAME_MAX,
+			   len ? "more" : "0");
 		return -EINVAL;
+	}
 	memcpy(to, name, len);
 	return 0;
 }
@@ -46,7 +49,7 @@ static int serve_prepare(struct dd *h, const char *name,
 	sv->maxconn = attr->maxconn;
 	sv->window = attr->window;
 	sv->list = attr->list;
-	return name_copy(sv->name, name) ?:
+	return name_copy(h, sv->name, name) ?:
 	       ddi_region_check(h, "receive", attr->recv, attr->recv_size, &sv->recv) ?:
 	       ddi_region_check(h, "reply", attr->send, attr->send_size, &sv->send);
 }
@@ -245,7 +248,7 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 		cn->flags = (cn->flags & ~DD_CONNECT_LIST) | DD_CONNECT_ANON;
 	else if (attr->flags & DD_ATTR_LIST && attr->list <= 0)
 		return -EBADID;
-	ret = name_copy(cn->name, name) ?:
+	ret = name_copy(h, cn->name, name) ?:
 	      ddi_region_check(h, "send", attr->send, attr->send_size, &cn->send) ?:
 	      ddi_region_check(h, "receive", attr->recv, attr->recv_size, &cn->recv);
 	if (!ret && (node < 0 || node >= dd_max_nodes(h))) {

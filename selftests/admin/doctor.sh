@@ -56,6 +56,9 @@ test_device() {
 	finds 'no device' device 'mknod /dev/dd c 10'
 	: >/dev/dd
 	finds 'no device, but a file' device 'rm /dev/dd'
+	rm /dev/dd
+	mknod /dev/dd c 1 5
+	finds 'the number of another device' device 'mknod /dev/dd c 10'
 	mv /dev/dd.away /dev/dd
 }
 
@@ -165,7 +168,7 @@ test_module() {
 		json '.module == .ddctl' version
 }
 
-plan $((23 + 11 + 3))
+plan $((24 + 11 + 3))
 test_device
 test_memlock
 test_node

@@ -34,6 +34,9 @@ TEST(open_errors)
 		check_eq(dd_open(&none), cases[i].library);
 	}
 	faulty.absent = 0;
+	faulty.refuse = DD_IOC_INFO;
+	faulty.refusal = ENOTTY;
+	check_eq(dd_open(&none), -ENOCMP);
 	check_eq(dd_open(NULL), -EINVAL);
 }
 
@@ -206,7 +209,11 @@ TEST(reasons_of_dderror)
 	connid_t c;
 
 	faulty.absent = ENOENT;
+	check(!ddalloc(1));
 	check(strstr(said(ENOCMP), "modprobe dd") != NULL);
+	faulty.absent = EMFILE;
+	check(!ddalloc(1));
+	check(strstr(said(ENORESOURCE), "RLIMIT_NOFILE") != NULL);
 	faulty.absent = 0;
 	mem = ddalloc(2 * PAGE);
 	check_eq(ddconn("not served", ddmynode(), TYPE_SPLIT, 0, mem, 8, mem + PAGE, 8, &c,

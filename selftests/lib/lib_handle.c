@@ -5,15 +5,25 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/dd_ddp.h>
 
+#include "asleep.h"
 #include "dd.h"
+#include "dd_mem.h"
 #include "echo.h"
 #include "tap.h"
 
@@ -48,6 +58,11 @@ TEST(bad_attributes)
 	check_eq(dd_serve(h, name, &sa, NULL), -EINVAL);
 	check_eq(dd_serve(h, "", &sa, NULL), -EINVAL);
 	check_eq(dd_serve(h, NULL, &sa, NULL), -EINVAL);
+	dd_last_error(h, text, sizeof(text));
+	check(!strcmp(text, "the name of a service has 1 to 63 bytes, not 0"));
+	check_eq(dd_connect(h, name, dd_node(h), &ca, NULL), -EINVAL);
+	dd_last_error(h, text, sizeof(text));
+	check(!strcmp(text, "the name of a service has 1 to 63 bytes, not more"));
 	check_eq(dd_serve(h, "s", NULL, NULL), -EINVAL);
 	sa.maxconn = 0;
 	check_eq(dd_serve(h, "s", &sa, NULL), -EINVAL);
@@ -81,6 +96,123 @@ TEST(bad_attributes)
 	check_eq(dd_connect(h, "echo", dd_node(h), &ca, NULL), -EINVAL);
 	check_eq(dd_alloc(h, 0, (void **)&text), -EINVAL);
 	check_eq(dd_free(h, name), -EINVAL);
+	teardown();
+}
+
+/* dd_open() fails with @error, for a reason that has the text @part. */
+static bool not_opened(int error, const char *part)
+{
+	char text[256];
+	struct dd *none;
+
+	return dd_open(&none) == error && !dd_last_error(NULL, text, sizeof(text)) &&
+	       strstr(text, part);
+}
+
+/* In a child, since the name is that of the device again when its mount namespace has ended. */
+static int open_in_the_place(const char *path)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		      mount(path, "/dev/dd", NULL, MS_BIND, NULL) ||
+		      !not_opened(-ENOCMP, "is not the device of the loaded module dd"));
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+TEST(another_file_in_the_place_of_the_device)
+{
+	char path[] = "/tmp/lib_handle.XXXXXX";
+	int fd = mkstemp(path);
+
+	check(fd >= 0);
+	check_eq(open_in_the_place(path), 0);
+	check_eq(open_in_the_place("/dev/null"), 0);
+	check_eq(open_in_the_place("/dev/zero"), 0);
+	check_eq(open_in_the_place("/dev/full"), 0);
+	unlink(path);
+	close(fd);
+}
+
+TEST(reasons_without_a_handle)
+{
+	struct rlimit before, few, space;
+	char text[256];
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	few.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &few);
+	check(not_opened(-ENORESOURCE, "RLIMIT_NOFILE"));
+	setrlimit(RLIMIT_NOFILE, &before);
+	getrlimit(RLIMIT_AS, &before);
+	space = before;
+	space.rlim_cur = 128 << 20;
+	setrlimit(RLIMIT_AS, &space);
+	check(not_opened(-ENORESOURCE, "RLIMIT_AS"));
+	setrlimit(RLIMIT_AS, &before);
+	check_eq(dd_last_error(NULL, NULL, 1), -EINVAL);
+	check_eq(dd_last_error(NULL, text, 0), -EINVAL);
+}
+
+static long futex_wait(void *word, int op)
+{
+	const struct timespec soon = { 0, MS };
+
+	return syscall(SYS_futex, word, op, 0, &soon) ? errno : 0;
+}
+
+/* As dd(7) says: futexes of one process, and those of several in memory of the program only. */
+TEST(futexes_in_wired_memory)
+{
+	char *own = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	setup(DD_TYPE_STREAM);
+	check_eq(futex_wait(csend, FUTEX_WAIT_PRIVATE), ETIMEDOUT);
+	check_eq(syscall(SYS_futex, csend, FUTEX_WAKE_PRIVATE, 1), 0);
+	check_eq(futex_wait(csend, FUTEX_WAIT), EFAULT);
+	check_eq(dd_pin(h, own, PAGE), 0);
+	check_eq(futex_wait(own, FUTEX_WAIT), ETIMEDOUT);
+	check_eq(syscall(SYS_futex, own, FUTEX_WAKE, 1), 0);
+	teardown();
+	munmap(own, PAGE);
+}
+
+static volatile pid_t receiver;
+
+static void *receive_and_end(void *arg)
+{
+	static struct dd_msg msg;
+
+	(void)arg;
+	receiver = gettid();
+	if (dd_recv(h, list, &msg, DD_RECV_SLEEP, DD_FOREVER))
+		return NULL;
+	pthread_testcancel();
+	return NULL;
+}
+
+TEST(a_cancelled_thread_ends_after_its_call)
+{
+	struct dd_msg msg;
+	pthread_t t;
+	void *end;
+
+	setup(DD_TYPE_STREAM);
+	check_eq(pthread_create(&t, NULL, receive_and_end, NULL), 0);
+	while (!receiver || !asleep_in(receiver, SYS_ioctl))
+		sched_yield();
+	check_eq(pthread_cancel(t), 0);
+	check_eq(request("1"), 0);
+	check_eq(pthread_join(t, &end), 0);
+	check(end == PTHREAD_CANCELED);
+	/* It has consumed the message, and holds no lock. */
+	check_eq(request("2"), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 2);
 	teardown();
 }
 

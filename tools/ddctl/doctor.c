@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <linux/capability.h>
@@ -351,6 +352,7 @@ static bool memlock_full;
 /* Open the device; -1 if that fails, which is reported. */
 static int check_device(void)
 {
+	struct dd_info info = { .size = sizeof(info) };
 	struct stat st;
 	int fd;
 
@@ -365,7 +367,13 @@ static int check_device(void)
 		return -1;
 	}
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
-	if (fd >= 0) {
+	if (fd >= 0 && ioctl(fd, DD_IOC_INFO, &info)) {
+		found(BAD, "device", DEVICE " has number %u:%u, which is another device",
+		      major(st.st_rdev), minor(st.st_rdev));
+		advise("As root: rm " DEVICE " && mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc); a container that was started before the module was loaded again has to be started again.");
+		close(fd);
+		fd = -1;
+	} else if (fd >= 0) {
 		found(GOOD, "device", DEVICE " can be opened");
 		if (st.st_mode & 0006) {
 			found(NOTE, "device", "every user may use " DEVICE);
