@@ -201,7 +201,8 @@ int dd_export_inhibit(struct dd *h, uint64_t segment, int on);
  * dd_export_grant() - let a user import a segment
  * @h: handle
  * @segment: its number
- * @node: the node on which; -1: on every node. A user has the rights of both grants
+ * @node: the node on which, below dd_max_nodes(); -1: on every node. A user has the rights of both
+ *	grants
  * @uid: the user
  * @rights: DD_CAN_*; 0 withdraws the grant, which does not end imports
  *
@@ -340,7 +341,8 @@ int dd_list(struct dd *h);
  *
  * It ends with the last segment and import that uses it.
  *
- * Return: 0; -EINVAL (not of dd_list()), -ENOENT (ended), -ESTALE.
+ * Return: 0; -EINVAL (of a service or a connection), -ENOENT (there is none, or it has ended),
+ * -ESTALE.
  */
 int dd_list_end(struct dd *h, int list);
 
@@ -436,7 +438,8 @@ int dd_import_begin(struct dd *h, const struct dd_import_attr *attr, struct dd_m
  *
  * Return: 0; the error with which the import has failed, as of dd_import(); -EHOSTUNREACH (also:
  * the session with the other node has ended), -ESTALE (also: the segment has ended since, or
- * the import was denied), -ETIMEDOUT, -EAGAIN (@timeout is 0), -EINTR, -EINVAL.
+ * the import was denied), -ETIMEDOUT, -EAGAIN (@timeout is 0), -EINTR, -EINVAL (also: @mem
+ * is null).
  */
 int dd_import_wait(struct dd_mem *mem, int64_t timeout);
 
@@ -482,8 +485,9 @@ int dd_mem_key(const struct dd_mem *mem, void *key);
  *
  * Words that are aligned at both ends are written as a whole, the last one after the others.
  * A put of 512 bytes or more may store a word twice, so no other process may swap a word of
- * them meanwhile. When the call returns, the bytes are in place. If it fails, some of them may
- * be.
+ * them meanwhile. When the call returns 0, the bytes are in place, with one exception: if another
+ * node has not answered after a second, the call returns 0, later requests fail with -EBUSY, and
+ * dd_fence() has the result. If the call fails, some of the bytes may be in place.
  *
  * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note
  * of an earlier put waits for a slot), -EAGAIN (the import is pending), -ESTALE (the segment has
@@ -528,7 +532,8 @@ int dd_cas(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
  * @bytes: the bytes
  * @len: number of bytes, at most 64
  *
- * The exporter finds them in @payload of the note, see struct dd_note of <linux/dd.h>.
+ * The exporter finds them in @payload of the note, see struct dd_note of <linux/dd.h>. As of
+ * dd_put(), the result may be late.
  *
  * Return: 0; -EAGAIN (no slot is free), -EACCES (also: the exporter wants no notes), -ERANGE, and
  * errors as of dd_put().
@@ -603,7 +608,7 @@ int64_t dd_cas_async(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t e
  *
  * Return: 0; the error with which the request was refused, see dd_put(); -ESTALE, -EHOSTUNREACH
  * (the access has ended, and it is not known whether the request was executed); -ETIMEDOUT,
- * -EAGAIN (@timeout is 0), -EINTR, -EINVAL.
+ * -EAGAIN (@timeout is 0), -EINTR, -EINVAL (also: @mem is null).
  */
 int dd_wait(struct dd_mem *mem, int64_t request, int64_t timeout);
 
@@ -613,8 +618,8 @@ int dd_wait(struct dd_mem *mem, int64_t request, int64_t timeout);
  * @timeout: nanoseconds to wait at most; -1: no limit
  *
  * Return: 0, or the first error since the last call of a request begun by dd_put_async(),
- * dd_get_async() or dd_cas_async(). Errors of the wait itself as of dd_wait(); the former error
- * is returned by a later call then.
+ * dd_get_async() or dd_cas_async(); -EINVAL (@mem is null). Errors of the wait itself as of
+ * dd_wait(); the former error is returned by a later call then.
  */
 int dd_fence(struct dd_mem *mem, int64_t timeout);
 

@@ -8,6 +8,7 @@
 
 #include "core/access.h"
 #include "core/area.h"
+#include "core/bounds.h"
 #include "core/charge.h"
 #include "core/export.h"
 #include "core/hooks.h"
@@ -550,6 +551,8 @@ int dd_access_check_args(const struct dd_import_make *arg)
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
 	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_REGISTERED)
 		return -EINVAL;
+	if (arg->key_class == DD_SEGMENT_NAME || arg->key_class == DD_SEGMENT_REGISTERED)
+		return dd_name_ok(arg->key, sizeof(arg->key)) ? 0 : -EINVAL;
 	return 0;
 }
 

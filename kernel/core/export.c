@@ -531,7 +531,7 @@ static int dd_export_permit(struct dd_export *exp, const struct dd_segment_ctl *
 	struct dd_grant *grant = NULL;
 	int err;
 
-	if (arg->value > U16_MAX || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
+	if (arg->value > READ_ONCE(ctx->node->max) || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
 		return -EINVAL;
 	if (arg->rights) {
 		/* Not under the lock, which the exit of an importer takes. */

@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <linux/dd_mem.h>
@@ -101,7 +102,7 @@ DD_API int dd_export_inhibit(struct dd *h, uint64_t segment, int on)
 DD_API int dd_export_grant(struct dd *h, uint64_t segment, int node, unsigned int uid,
 			   unsigned int rights)
 {
-	if (node < -1)
+	if (node < -1 || node == INT_MAX)
 		return -EINVAL;
 	return segment_ctl(h, (struct dd_segment_ctl){
 		.what = DD_SEGMENT_GRANT, .segment = segment, .value = node + 1, .uid = uid,

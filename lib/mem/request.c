@@ -224,7 +224,9 @@ DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
 	sigset_t before;
 	int ret;
 
-	if (!ddi_alive(m->h))
+	if (!m)
+		return -EINVAL;
+	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	if (timeout < -1)
 		return -EINVAL;
@@ -242,7 +244,9 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 {
 	int ret;
 
-	if (!ddi_alive(m->h))
+	if (!m)
+		return -EINVAL;
+	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	if (timeout < -1 || request < 0 ||
 	    (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
@@ -261,7 +265,9 @@ DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 	sigset_t before;
 	int ret;
 
-	if (!ddi_alive(m->h))
+	if (!m)
+		return -EINVAL;
+	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	if (timeout < -1)
 		return -EINVAL;

@@ -399,7 +399,9 @@ TEST(bad_tracking)
 	check_eq(dd_dirty(ex, at, 8, &bits), -EINVAL);
 	check_eq(dd_dirty(ex, at + 8, PAGE, &bits), -EINVAL);
 	check_eq(dd_dirty(ex, at + PAGE, 2 * PAGE, &bits), -EINVAL);
-	check_eq(dd_dirty(ex, at, 2 * PAGE, NULL), -EFAULT);
+	check_eq(dd_dirty(ex, at, 2 * PAGE, NULL), -EINVAL);
+	check_eq(dd_dirty(ex, NULL, PAGE, &bits), -EINVAL);
+	check_eq(dd_dirty(ex, at, 2 * PAGE, (void *)8), -EFAULT);
 	check_eq(dd_dirty(ex, at, 2 * PAGE, &bits), 0);
 	check_eq(bits, 2);
 	end();

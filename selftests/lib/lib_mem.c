@@ -122,10 +122,59 @@ TEST(errors)
 	end();
 }
 
+/* What a caller may pass by mistake: the same answer on one node and between two. */
+TEST(edges_of_arguments)
+{
+	static const unsigned int texts[] = { DD_KEY_NAME, DD_KEY_REGISTERED };
+	static const unsigned char none[DD_KEY_SIZE], padded[DD_KEY_SIZE] = "a\0b";
+	struct dd_import_attr wish = { .size = sizeof(wish), .rights = ALL };
+	struct dd_mem *m;
+
+	begin(0, 0);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		check_eq(dd_import(im, owner(), texts[i], none, ALL, &m), -EINVAL);
+		check_eq(dd_import(im, owner(), texts[i], padded, ALL, &m), -EINVAL);
+		wish.node = owner();
+		wish.key_class = texts[i];
+		check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+		memcpy(attr.key, none, sizeof(attr.key));
+		attr.key_class = texts[i];
+		check_eq(dd_export(ex, &attr, &segment), -EINVAL);
+	}
+	check_eq(dd_export(ex, NULL, &segment), -EINVAL);
+	check_eq(dd_export(ex, &attr, NULL), -EINVAL);
+	check_eq(dd_export(NULL, &attr, &segment), -ESTALE);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, NULL, ALL, &m), -EINVAL);
+	check_eq(dd_import_begin(im, NULL, &m), -EINVAL);
+	check_eq(dd_import_begin(im, &wish, NULL), -EINVAL);
+	check_eq(dd_import_wait(NULL, 0), -EINVAL);
+	check_eq(dd_import_wait(mem, -2), -EINVAL);
+	check_eq(dd_wait(NULL, 1, 0), -EINVAL);
+	check_eq(dd_wait(mem, 1ll << 40, 0), -EINVAL);
+	check_eq(dd_wait(mem, -1, 0), -EINVAL);
+	check_eq(dd_fence(NULL, 0), -EINVAL);
+	check_eq(dd_fence(mem, -2), -EINVAL);
+	check_eq(dd_unimport(NULL), -EINVAL);
+	check_eq(dd_export_grant(ex, segment, -1, 1, ALL), 0);
+	check_eq(dd_export_grant(ex, segment, dd_max_nodes(ex) - 1, 1, ALL), 0);
+	check_eq(dd_export_grant(ex, segment, dd_max_nodes(ex), 1, ALL), -EINVAL);
+	check_eq(dd_export_grant(ex, segment, 0x7fffffff, 1, ALL), -EINVAL);
+	check_eq(dd_export_grant(ex, segment, -2, 1, ALL), -EINVAL);
+	check_eq(dd_export_info(ex, segment, NULL, NULL, 0), -EINVAL);
+	check_eq(dd_export_info(ex, segment, &(struct dd_export_desc){ 0 }, NULL, 1), -EINVAL);
+	check_eq(dd_list_end(ex, 0x7ffffff0), -ENOENT);
+	check_eq(dd_list_end(ex, -1), -ENOENT);
+	check_eq(dd_pin(ex, NULL, 0), -EINVAL);
+	check_eq(dd_unpin(ex, NULL), -EINVAL);
+	check_eq(dd_redirect(ex, segment, 0, NULL, 4), -EINVAL);
+	end();
+}
+
 TEST(the_owner_decides)
 {
 	uint64_t word = 1;
 	struct dd_mem *m;
+	int other;
 
 	begin(0, 0);
 	check_eq(dd_export_inhibit(ex, segment, 2), -EINVAL);
@@ -140,7 +189,8 @@ TEST(the_owner_decides)
 	check_eq(dd_export(ex, &attr, &segment), 0);
 	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), -EACCES);
 	check_eq(dd_export_grant(ex, segment, -2, geteuid(), DD_CAN_GET), -EINVAL);
-	check_eq(dd_export_grant(ex, segment, dd_node(im) + 1, geteuid(), DD_CAN_GET), 0);
+	other = (dd_node(im) + 1) % dd_max_nodes(im);
+	check_eq(dd_export_grant(ex, segment, other, geteuid(), DD_CAN_GET), 0);
 	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), -EACCES);
 	check_eq(dd_export_grant(ex, segment, dd_node(im), geteuid(), DD_CAN_GET), 0);
 	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), 0);

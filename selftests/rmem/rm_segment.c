@@ -120,7 +120,7 @@ TEST(RM_3_rights_of_importers)
 	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
 	check_eq(owner_grant(s, -1, geteuid() + 1, RM_ALL), 0);
 	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
-	check_eq(owner_grant(s, own_node() + 1, geteuid(), RM_ALL), 0);
+	check_eq(owner_grant(s, own_node() - 1, geteuid(), RM_ALL), 0);
 	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
 	check_eq(owner_grant(s, own_node(), geteuid(), RM_READ | RM_WRITE), 0);
 	check_errno(rm_import("granted", owner_node(), RM_CAS, &d), EACCES);
