@@ -114,10 +114,11 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		wrong = "the port must be 1 to 65535";
 	} else if (to->sa.sa_family == AF_INET) {
 		wrong = dd_addr_wrong_in(node->net, &to->in, node->port);
-	} else if (IS_ENABLED(CONFIG_IPV6)) {
+	/* False without CONFIG_IPV6, and with ipv6.disable=1: then the checks would oops. */
+	} else if (ipv6_mod_enabled()) {
 		wrong = dd_addr_wrong_in6(node->net, &to->in6, node->port);
 	} else {
-		wrong = "this kernel has no IPv6";
+		wrong = "this kernel has no IPv6 (ipv6.disable=1?); use an IPv4 address";
 		err = -EAFNOSUPPORT;
 	}
 	return wrong ? dd_refuse(why, err, DD_A_PEER_ADDRESS, wrong) : 0;

@@ -13,4 +13,5 @@
 vm_list_covers um \
 	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
 	selftests/rmem/coverage "-n selftests/rmem/coverage"
+vm_list um selftests/admin/no_ipv6.list APPEND=ipv6.disable=1
 finish
