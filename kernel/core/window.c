@@ -198,11 +198,15 @@ static void dd_window_vm_open(struct vm_area_struct *vma)
 	struct dd_window *win = vma->vm_private_data;
 
 	kref_get(&win->ref);
+	win->maps++;
 }
 
 static void dd_window_vm_close(struct vm_area_struct *vma)
 {
-	dd_window_put(vma->vm_private_data);
+	struct dd_window *win = vma->vm_private_data;
+
+	win->maps--;
+	dd_window_put(win);
 }
 
 static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
@@ -282,8 +286,11 @@ static int dd_window_tables(const struct dd_window *win,
  * @ctx: the caller's context
  * @vma: the mapping, shared; its offset names the window
  *
+ * A process that hides the window unmaps each mapping of it, hence the limit.
+ *
  * Return: 0; %-EINVAL if @vma is not exactly a window; %-EACCES for write access to
- * a read-only window; %-ENOMEM; %-EINTR if the caller is killed.
+ * a read-only window; %-ENOMEM, also if it is mapped %DD_WINDOW_MAPS times; %-EINTR if the
+ * caller is killed.
  */
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
@@ -297,6 +304,9 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	err = -EACCES;
 	if (win->readonly && vma->vm_flags & VM_WRITE)
 		goto err_put;
+	err = -ENOMEM;
+	if (win->maps == DD_WINDOW_MAPS)
+		goto err_put;
 	/* PFNMAP and IO prevent GUP, and so pinning; DONTCOPY excludes children. */
 	vm_flags_mod(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY | VM_DONTEXPAND |
 		     VM_DONTDUMP,
@@ -304,6 +314,7 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	err = dd_window_tables(win, vma);
 	if (err)
 		goto err_put;
+	win->maps++;
 	vma->vm_private_data = win;
 	vma->vm_ops = &dd_window_vm_ops;
 	return 0;

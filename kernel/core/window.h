@@ -16,6 +16,7 @@ struct vm_area_struct;
  * @pgoff: offset in the device where it is mapped, in pages
  * @npages: number of pages
  * @readonly: write access is refused
+ * @maps: mappings, at most %DD_WINDOW_MAPS; under the mmap_lock of the process that owns @ctx
  * @dead: hidden or revoked: faults map @spare; under dd_ctx.window_lock
  * @spare: a page of @ctx
  * @pages: addresses of the pages, valid while it is not dead
@@ -26,12 +27,16 @@ struct dd_window {
 	struct dd_ctx *ctx;
 	unsigned long pgoff;
 	unsigned long npages;
+	u32 maps;
 	bool readonly;
 	bool dead;
 	void *spare;
 	void **pages;
 	struct rcu_head rcu;
 };
+
+/* Mappings of a window at a time. */
+#define DD_WINDOW_MAPS		8
 
 #define DD_WINDOW_READONLY	0x1	/* write access is refused */
 #define DD_WINDOW_MARKED	0x2	/* while it is dead, words are DD_DIRECT_GONE */

@@ -6,6 +6,9 @@
  */
 #include "abi_mem.h"
 #include <pthread.h>
+#include <sys/mman.h>
+
+#define MAPS	8	/* of a window at a time */
 
 TEST_F(mem, a_window_shows_the_segment)
 {
@@ -27,6 +30,27 @@ TEST_F(mem, a_window_shows_the_segment)
 	EXPECT_EQ(d.notes, again.notes);
 	again.flags = DD_DIRECT_DROP;
 	EXPECT_ERR(EINVAL, raw_ioctl(&self->im, DD_IOC_DIRECT, &again));
+}
+
+/* Each mapping costs the process that hides the window. */
+TEST_F(mem, mappings_of_a_window_are_limited)
+{
+	struct dd_direct d;
+	char *at, *cas;
+	void *last;
+	int n;
+
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
+	for (n = 1; n < MAPS; n++)
+		ASSERT_NE(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	EXPECT_EQ(ENOMEM, errno);
+	ASSERT_OK(munmap(at, d.block_size));
+	last = raw_map(&self->im, d.block, d.block_size, PROT_READ);
+	EXPECT_NE(MAP_FAILED, last);
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	/* The other window has a limit of its own. */
+	EXPECT_NE(MAP_FAILED, raw_map(&self->im, d.notes, d.block_size, PROT_READ));
 }
 
 TEST_F(mem, rules_decide_on_windows)

@@ -607,8 +607,8 @@ enum dd_wait_what {
  * @peer_block: (in) zero; (out) block number at the serving end, else 0
  * @__reserved: zero
  *
- * All mappings are whole and shared; they cannot be pinned and are not inherited by
- * a child. A second call returns the same result. While an end sends directly, the
+ * All mappings are whole and shared, at most eight at a time of each offset (%ENOMEM); they
+ * cannot be pinned and are not inherited by a child. A second call returns the same result. While an end sends directly, the
  * kernel may still deposit its messages, by requests without %DD_SQE_NOTIFY, before
  * the end posts their notes.
  *
