@@ -42,6 +42,7 @@ struct dd_access_ops {
  * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; the access holds a reference to its memory
  * @entry: in dd_export.importers
+ * @synced: dd_export.changes that this access has taken part in; under dd_export.lock
  * @settling: in dd_export.settling
  * @ops: operations for the node of the importer
  * @block: window on the segment, or NULL; this and the following fields under dd_export.lock
@@ -55,6 +56,7 @@ struct dd_access {
 	int error;
 	struct dd_export *exp;
 	struct list_head entry;
+	u32 synced;
 	struct list_head settling;
 	const struct dd_access_ops *ops;
 	struct dd_window *block;

@@ -182,6 +182,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	exp->permission = arg->permission;
 	exp->window = arg->window;
 	exp->max = arg->importers;
+	mutex_init(&exp->change);
 	mutex_init(&exp->lock);
 	INIT_LIST_HEAD(&exp->importers);
 	INIT_LIST_HEAD(&exp->settling);
@@ -372,6 +373,7 @@ int dd_export_join(struct dd_export *exp, struct dd_access *a)
 	mutex_lock(&exp->lock);
 	if (!exp->dead) {
 		list_add_tail(&a->entry, &exp->importers);
+		a->synced = exp->changes;
 		dd_channel_live(&a->chan);
 		err = 0;
 	}
@@ -439,10 +441,13 @@ static void dd_export_end(struct dd_obj *obj)
 	struct dd_access *a;
 	bool was;
 
+	/* The end takes importers from the list: dd_export_sync() would miss them. */
+	mutex_lock(&exp->change);
 	mutex_lock(&exp->lock);
 	was = exp->dead;
 	exp->dead = true;
 	mutex_unlock(&exp->lock);
+	mutex_unlock(&exp->change);
 	if (was)
 		return;
 	dd_name_del(obj->ctx->node, &exp->name);
@@ -487,18 +492,29 @@ const struct dd_obj_ops dd_export_ops = {
 
 /*
  * Wait for all requests that have seen the previous state, and show or hide the windows of
- * importers.
+ * importers. The lock is released after each importer, so that others can join or leave. Each
+ * one that has taken part is moved to the tail, where new ones are added: the others are in front
+ * of them.
  */
 static void dd_export_sync(struct dd_export *exp)
 {
 	struct dd_access *a;
 
+	lockdep_assert_held(&exp->change);
 	lockdep_assert_held(&exp->lock);
-	list_for_each_entry(a, &exp->importers, entry) {
+	exp->changes++;
+	for (;;) {
+		a = list_first_entry_or_null(&exp->importers, struct dd_access, entry);
+		if (!a || a->synced == exp->changes)
+			return;
+		a->synced = exp->changes;
+		list_move_tail(&a->entry, &exp->importers);
 		spin_lock_bh(&a->chan.lock);
 		spin_unlock_bh(&a->chan.lock);
 		dd_access_update(a);
+		mutex_unlock(&exp->lock);
 		cond_resched();
+		mutex_lock(&exp->lock);
 	}
 }
 
@@ -670,9 +686,11 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 	} else if (arg->what == DD_SEGMENT_GRANT) {
 		err = dd_export_permit(exp, arg);
 	} else {
+		mutex_lock(&exp->change);
 		mutex_lock(&exp->lock);
 		err = dd_export_change(exp, arg);
 		mutex_unlock(&exp->lock);
+		mutex_unlock(&exp->change);
 	}
 	dd_export_put(exp);
 	return err;

@@ -33,8 +33,10 @@ enum dd_refused {
  * @permission: enum dd_permission
  * @window: unread notes of each importer
  * @max: importers at a time
+ * @change: serialises changes of the segment; taken before @lock
  * @lock: protects what follows; innermost but for spinlocks
  * @dead: revoked; no importer is added
+ * @changes: number of changes that importers have to take part in
  * @count: number of importers, and of those that are being added
  * @left: importers that have ended with notes unread, by the position after the last of
  *	these; as @importers, they count up to @max, since their slots are still reserved
@@ -56,8 +58,10 @@ struct dd_export {
 	u8 permission;
 	u32 window;
 	u32 max;
+	struct mutex change;	/* serialises changes */
 	struct mutex lock;	/* protects importers and grants */
 	bool dead;
+	u32 changes;
 	u32 count;
 	struct dd_deferred_slots left;
 	struct list_head importers;

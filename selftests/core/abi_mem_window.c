@@ -173,6 +173,57 @@ TEST_F(mem, no_store_arrives_while_inhibited)
 }
 
 /* Pages of the exporter's own memory are shown as those of the device are. */
+/* Import with windows and end that, again and again. */
+static void *come_and_go(void *arg)
+{
+	FIXTURE_DATA(mem) *self = arg;
+	char *at = NULL, *cas = NULL;
+	struct dd_import_make i;
+	struct dd_direct d;
+	long failed = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		failed |= mem_import(&self->im, &self->s, DD_RIGHTS, &i);
+		failed |= mem_windows(&self->im, &i, &d, &at, &cas);
+		failed |= mem_end(&self->im, i.import);
+		munmap(at, d.block_size);
+		munmap(cas, d.block_size);
+	}
+	return (void *)failed;
+}
+
+/* The exporter does not keep importers from coming and going while it hides windows. */
+TEST_F(mem, all_windows_are_hidden_while_importers_come_and_go)
+{
+	struct dd_import_make i[4];
+	int rounds = dd_count(300), n, k;
+	struct dd_direct d;
+	char *at[4], *cas;
+	pthread_t t;
+	void *failed;
+
+	for (n = 0; n < 4; n++) {
+		ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &i[n]));
+		ASSERT_OK(mem_windows(&self->im, &i[n], &d, &at[n], &cas));
+	}
+	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_create(&t, NULL, come_and_go, self));
+	for (k = 1; k <= 2 * rounds; k++) {
+		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, k % 2, 0, 0));
+		for (n = 0; n < 4; n++)
+			ASSERT_EQ(k % 2, raw_cell(&self->im, i[n].cell_unit)->ring == 0);
+		for (n = 0; n < 4; n++)
+			at[n][n] = k;
+		if (k % 2)
+			ASSERT_EQ(0, memcmp(self->em.at, "\0\0\0", 4));
+		memset(self->em.at, 0, 4);
+		sched_yield();
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(t, &failed));
+	EXPECT_EQ(NULL, failed);
+}
+
 TEST_F(mem, pinned_memory_has_windows)
 {
 	char *own = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
