@@ -135,7 +135,8 @@ struct dd_export_state {
  * @users: DD_FOR_*
  * @importers: imports at a time, 1 to 65536
  * @list: note list of dd_list(), or 0
- * @window: with @list, unread notes of each importer, 1 to 256; else 0
+ * @window: with @list, unread notes of each importer, 1 to 256; else requests under way of
+ *	each importer of another node, up to 64, or 0 for 16
  * @flags: DD_EXPORT_*, combined
  * @cookie: for the records of notes
  * @state: (out) with DD_EXPORT_REDIRECT the state, until dd_unexport() or dd_shutdown(), not

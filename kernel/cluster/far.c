@@ -618,7 +618,8 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 {
 	u32 window = exp->seg.list ? exp->window : 0;
 	u32 most = le16_to_cpu(ask->depth);
-	u32 depth = window ? min(most, window) : most;
+	/* The owner pays for this many, so the owner decides, not the importer. */
+	u32 depth = min(most, exp->window ?: DD_DEPTH_USUAL);
 	struct dd_tp_chan_cfg cfg = {
 		.peer_id = le64_to_cpu(query->chan),
 		.rx_size = max_t(u64, exp->seg.mem.length, DD_WIRE_NOTE_MAX),

@@ -417,7 +417,7 @@ static int dd_local_join(struct dd_local_import *l)
 	if (!l->m.pending)
 		return -ESTALE;
 	l->imp.size = l->a.exp->seg.mem.length;
-	l->imp.window = l->a.exp->window;
+	l->imp.window = l->a.exp->seg.list ? l->a.exp->window : 0;
 	cell->peer_size = l->imp.size;
 	cell->window = l->imp.window;
 	cell->received = l->a.chan.generation;

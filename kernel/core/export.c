@@ -158,7 +158,8 @@ static int dd_export_check_args(const struct dd_segment_make *arg)
 	    !arg->importers || arg->importers > DD_IMPORTERS_MAX)
 		return -EINVAL;
 	if (!arg->list)
-		return arg->window || arg->policy != DD_POLICY_NEVER ? -EINVAL : 0;
+		return arg->window > DD_DEPTH_MAX || arg->policy != DD_POLICY_NEVER ?
+		       -EINVAL : 0;
 	return arg->window && arg->window <= DD_WINDOW_MAX ? 0 : -EINVAL;
 }
 

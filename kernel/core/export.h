@@ -31,7 +31,8 @@ enum dd_refused {
  * @seg: the segment; region and list are counted until @obj has no users
  * @unit: unit of the state of a segment that can be redirected, or 0
  * @permission: enum dd_permission
- * @window: unread notes of each importer
+ * @window: unread notes of each importer; without a list, requests under way of each
+ *	importer on another node, or 0 for %DD_DEPTH_USUAL
  * @max: importers at a time
  * @change: serialises changes of the segment; taken before @lock
  * @lock: protects what follows; innermost but for spinlocks

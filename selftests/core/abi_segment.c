@@ -146,7 +146,7 @@ TEST_F(mem, arguments_are_checked)
 	BAD(EINVAL, s.permission = DD_PERMIT_LISTED + 1);
 	BAD(EINVAL, s.importers = 0);
 	BAD(EINVAL, s.importers = DD_IMPORTERS_MAX + 1);
-	BAD(EINVAL, s.window = 1);
+	BAD(EINVAL, s.window = DD_DEPTH_MAX + 1);
 	BAD(EINVAL, s.list = self->list.list);
 	BAD(EINVAL, s.list = self->list.list; s.window = DD_WINDOW_MAX + 1);
 	BAD(ENOENT, s.list = 0x7fff0000; s.window = 1);

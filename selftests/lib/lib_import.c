@@ -244,7 +244,7 @@ TEST(bad_imports)
 	end_later();
 }
 
-/* More than are under way as a rule. The exporter does not limit them, as it has no list. */
+/* More than are under way as a rule. The exporter permits them. */
 TEST(an_import_may_be_deep)
 {
 	static uint64_t words[DD_DEPTH_MAX];

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <linux/dd_mem.h>
 
 #include "segment.h"
 
@@ -54,6 +55,7 @@ struct dd_export_attr attributes(void)
 	struct dd_export_attr a = {
 		.size = sizeof(a), .len = PAGE, .key_class = DD_KEY_NAME, .rights = ALL,
 		.notify = DD_NOTIFY_NEVER, .users = DD_FOR_USER, .importers = 8, .cookie = 77,
+		.window = DD_DEPTH_MAX,
 	};
 
 	memcpy(a.key, key, sizeof(key));

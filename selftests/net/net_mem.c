@@ -55,7 +55,7 @@ TEST_F(far, many_gets_are_under_way)
 	int n;
 
 	self->s.list = 0;
-	self->s.window = 0;
+	self->s.window = DD_DEPTH_MAX;
 	self->s.policy = DD_POLICY_NEVER;
 	self->s.segment = 0;
 	self->s.generation = 0;
@@ -72,6 +72,49 @@ TEST_F(far, many_gets_are_under_way)
 	EXPECT_EQ(0, memcmp(self->em.at, self->imem.at, 4096 * n));
 }
 
+/* Bytes that 8 imports of @depth are charged, at both ends. */
+static long long charged_for(FIXTURE_DATA(far) *self, const struct dd_segment_make *s, __u32 depth)
+{
+	long long before = memlock_used(&self->ex);
+	struct dd_import_make i;
+	int n;
+
+	for (n = 0; n < 8; n++)
+		if (import(&self->im, s, DD_RIGHT_GET, depth, &i))
+			return -1;
+	return memlock_used(&self->ex) - before;
+}
+
+/* What more a large depth costs than the usual one. */
+static long long cost_of_depth(FIXTURE_DATA(far) *self, const struct dd_segment_make *s)
+{
+	long long usual = charged_for(self, s, DD_DEPTH_USUAL);
+
+	return charged_for(self, s, DD_DEPTH_MAX) - usual;
+}
+
+/*
+ * An importer that asks for more requests than the exporter permits costs it no more. One user
+ * is charged for both ends here. Of a segment with a list and a window of 1, only the importer
+ * pays for the depth.
+ */
+TEST_F(far, the_exporter_decides_what_an_import_costs_it)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "costs"), one = self->s;
+	long long importer;
+
+	strcpy((char *)one.key, "costs_one");
+	one.segment = 0;
+	one.generation = 0;
+	one.window = 1;
+	one.importers = 16;
+	ASSERT_OK(mem_export(&self->ex, &one));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	importer = cost_of_depth(self, &one);
+	ASSERT_LT(0, importer);
+	EXPECT_LE(cost_of_depth(self, &s), importer + 2 * PAGE);
+}
+
 /* Kilobytes of a line of /proc/meminfo. */
 static long long meminfo(const char *line)
 {
@@ -83,6 +126,7 @@ static int flood_begin(FIXTURE_DATA(far) *self, const struct mem *m,
 		       struct dd_segment_make *s, struct dd_import_make *i)
 {
 	*s = mem_segment(m, "flooded");
+	s->window = DD_DEPTH_MAX;
 	return mem_export(&self->ex, s) ?:
 	       import(&self->im, s, DD_RIGHT_GET, DD_DEPTH_MAX, i);
 }

@@ -224,7 +224,8 @@ enum dd_permission {
  * @permission: enum dd_permission
  * @importers: number of imports at a time, 1..%DD_IMPORTERS_MAX
  * @list: id of a note list, or 0
- * @window: with @list, unread notes of each importer, 1..%DD_WINDOW_MAX; else 0
+ * @window: with @list, unread notes of each importer, 1..%DD_WINDOW_MAX; else requests under
+ *	way of each importer of another node, up to %DD_DEPTH_MAX, or 0 for %DD_DEPTH_USUAL
  * @cookie: copied to each note
  * @segment: (in) zero; (out) serial of the segment
  * @generation: (in) zero; (out) number of this export, which counts up on each node
