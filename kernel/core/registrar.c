@@ -38,6 +38,7 @@
  * @entry: in dd_registrar.queue, or in dd_registrar.asked if it was read; else empty
  * @seq: of its place in the queue
  * @uid: user of the caller
+ * @name: of an ADD that was not read: its name; else NULL
  * @what: for the registrar; @what.call is 0 if no thread waits
  * @answer: its answer, once @done
  * @done: completed with the answer
@@ -46,6 +47,7 @@ struct dd_call {
 	struct list_head entry;
 	u64 seq;
 	kuid_t uid;
+	struct dd_registered *name;
 	struct dd_registrar_call what;
 	struct dd_registrar_answer answer;
 	struct completion done;
@@ -54,10 +56,13 @@ struct dd_call {
 /**
  * struct dd_registered - the name of a segment
  * @entry: in dd_node.registered from ADD to DELETE, else empty
+ * @add: its ADD, if the registrar has not read that; else NULL. The registrar knows names
+ *	in dd_node.registered without @add
  * @call: ADD for a registrar that is new, and then DELETE. No thread waits for it
  */
 struct dd_registered {
 	struct list_head entry;
+	struct dd_call *add;
 	struct dd_call call;
 };
 
@@ -89,10 +94,24 @@ static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
 {
 	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	call->seq = ++reg->seq;
-	/* An ADD that was not read becomes a DELETE. */
-	if (list_empty(&call->entry))
-		list_add_tail(&call->entry, &reg->queue);
+	list_add_tail(&call->entry, &reg->queue);
 	wake_up(&reg->wait);
+}
+
+static void dd_call_queue_add(struct dd_registrar *reg, struct dd_call *call,
+			      struct dd_registered *name)
+{
+	call->name = name;
+	name->add = call;
+	dd_call_queue(reg, call);
+}
+
+/* An ADD was read, or will never be. */
+static void dd_call_forget_name(struct dd_call *call)
+{
+	if (call->name)
+		call->name->add = NULL;
+	call->name = NULL;
 }
 
 /* The caller does not use a call without a thread any more: it may be freed. */
@@ -100,6 +119,7 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 {
 	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	list_del_init(&call->entry);
+	dd_call_forget_name(call);
 	if (call->what.call) {
 		call->answer.error = -err;
 		reg->count--;
@@ -133,11 +153,13 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 		err = -EUSERS;
 	else if (name && !*name)
 		err = -ESTALE;
-	if (!err) {
-		if (name) {
-			call->what = (*name)->call.what;
-			list_add_tail(&(*name)->entry, &node->registered);
-		}
+	if (!err && name) {
+		call->what = (*name)->call.what;
+		call->what.call = ++reg->last;
+		reg->count++;
+		list_add_tail(&(*name)->entry, &node->registered);
+		dd_call_queue_add(reg, call, *name);
+	} else if (!err) {
 		call->what.call = ++reg->last;
 		reg->count++;
 		dd_call_queue(reg, call);
@@ -150,8 +172,12 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 	if (left <= 0) {
 		mutex_lock(&node->registrar_lock);
 		/* Still on a list: the registrar has neither answered the call nor ended. */
-		if (!list_empty(&call->entry))
+		if (!list_empty(&call->entry)) {
+			/* The registrar does not learn of the name: it needs no DELETE. */
+			if (call->name)
+				list_del_init(&call->name->entry);
 			dd_call_over(node->registrar, call, left ? -EINTR : -ETIMEDOUT);
+		}
 		mutex_unlock(&node->registrar_lock);
 	}
 	return -(int)call->answer.error;
@@ -229,7 +255,7 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
  */
 int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
 {
-	struct dd_call call;
+	struct dd_call call = {};
 
 	return dd_registrar_ask(ctx->node, &call, name);
 }
@@ -239,24 +265,29 @@ int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
  * @ctx: the owner
  * @name: the name, or NULL; it becomes NULL
  *
- * The registrar gets a DELETE if it has got an ADD, whatever it has answered.
+ * The registrar gets a DELETE if it has read an ADD, whatever it has answered. So there are never
+ * more unread ones than names that had memory, each charged, at one time: a further name is known
+ * to the registrar only once it has read the DELETEs in front of its ADD.
  */
 void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
 {
 	struct dd_node *node = ctx->node;
 	struct dd_registered *r = *name;
+	bool known;
 
 	/* Most segments have none. Only this function changes it, once, when they end. */
 	if (!r)
 		return;
 	mutex_lock(&node->registrar_lock);
 	*name = NULL;
-	if (!list_empty(&r->entry) && node->registrar) {
-		list_del(&r->entry);
+	known = !list_empty(&r->entry) && !r->add && node->registrar;
+	list_del(&r->entry);
+	if (r->add)
+		dd_call_over(node->registrar, r->add, -ESTALE);
+	if (known) {
 		r->call.what.op = DD_REGISTRAR_DELETE;
 		dd_call_queue(node->registrar, &r->call);
 	} else {
-		list_del(&r->entry);
 		kfree(r);
 	}
 	mutex_unlock(&node->registrar_lock);
@@ -304,21 +335,24 @@ static bool dd_registrar_peek(struct dd_registrar *reg, struct dd_registrar_call
 	return call;
 }
 
-/* The call at place @seq was read, unless it has ended or changed meanwhile. */
-static void dd_registrar_take(struct dd_registrar *reg, u64 seq)
+/* The call at place @seq was read. Returns false if it has ended meanwhile. */
+static bool dd_registrar_take(struct dd_registrar *reg, u64 seq)
 {
 	struct dd_node *node = reg->ctx->node;
 	struct dd_call *call;
+	bool there;
 
 	mutex_lock(&node->registrar_lock);
 	call = list_first_entry_or_null(&reg->queue, struct dd_call, entry);
-	if (call && call->seq == seq) {
-		if (call->what.call)
-			list_move_tail(&call->entry, &reg->asked);
-		else
-			dd_call_over(reg, call, 0);
+	there = call && call->seq == seq;
+	if (there && call->what.call) {
+		dd_call_forget_name(call);
+		list_move_tail(&call->entry, &reg->asked);
+	} else if (there) {
+		dd_call_over(reg, call, 0);
 	}
 	mutex_unlock(&node->registrar_lock);
+	return there;
 }
 
 static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size, loff_t *off)
@@ -339,12 +373,10 @@ static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size
 	}
 	while (!err && size - done >= sizeof(what)) {
 		if (dd_registrar_peek(reg, &what, &seq)) {
-			if (copy_to_user(to + done, &what, sizeof(what))) {
+			if (copy_to_user(to + done, &what, sizeof(what)))
 				err = -EFAULT;
-			} else {
-				dd_registrar_take(reg, seq);
+			else if (dd_registrar_take(reg, seq))
 				done += sizeof(what);
-			}
 		} else if (done) {
 			break;
 		} else if (file->f_flags & O_NONBLOCK) {
@@ -478,7 +510,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		reg->ctx = dd_ctx_get(ctx);
 		WRITE_ONCE(node->registrar, reg);
 		list_for_each_entry(name, &node->registered, entry)
-			dd_call_queue(reg, &name->call);
+			dd_call_queue_add(reg, &name->call, name);
 	}
 	mutex_unlock(&node->registrar_lock);
 	if (busy) {
