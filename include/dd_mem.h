@@ -133,7 +133,8 @@ struct dd_export_state {
  * @rights: DD_CAN_*
  * @notify: DD_NOTIFY_*; DD_NOTIFY_NEVER without @list
  * @users: DD_FOR_*
- * @importers: imports at a time, 1 to 65536
+ * @importers: imports at a time, 1 to 65536; a user other than the exporter's gets one only
+ *	while more are free than it has
  * @list: note list of dd_list(), or 0
  * @window: with @list, unread notes of each importer, 1 to 256; else requests under way of
  *	each importer of another node, up to 64, or 0 for 16
@@ -167,8 +168,8 @@ struct dd_export_attr {
  *
  * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ENOENT (no such list), -ENETDOWN,
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there is no
- * registrar), -ETIMEDOUT (it has not answered for three seconds), -EUSERS (1024 calls wait for
- * it), -EINTR and what it answers.
+ * registrar), -ETIMEDOUT (it has not answered for three seconds), -EUSERS (too many calls wait
+ * for it), -EINTR and what it answers.
  */
 int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
 
@@ -425,8 +426,8 @@ struct dd_import_attr {
  * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
  *
  * Return: 0, also if the import is pending; errors that are known at once, without a note: as
- * of dd_import(), -ENOENT (no such list), -EUSERS (also: 1024 imports wait for exports on that
- * node), -EINTR (DD_KEY_REGISTERED).
+ * of dd_import(), -ENOENT (no such list), -EUSERS (also: too many imports wait for exports on
+ * that node), -EINTR (DD_KEY_REGISTERED).
  */
 int dd_import_begin(struct dd *h, const struct dd_import_attr *attr, struct dd_mem **mem);
 

@@ -135,13 +135,14 @@ static void dd_ctl_parked_wake(struct dd_parked *p)
  * @session: number of the session
  * @query: the query
  * @answer: its answer
+ * @uid: user that asks
  *
  * Called by the look-up function of a class, which returns this result.
  *
  * Return: %-EINPROGRESS; or an error.
  */
 int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
-		struct dd_ctl_answer *answer)
+		struct dd_ctl_answer *answer, kuid_t uid)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_ctl_parked *k;
@@ -150,7 +151,9 @@ int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 	k = kzalloc(sizeof(*k), GFP_KERNEL);
 	if (!k)
 		return -ENOMEM;
-	INIT_LIST_HEAD(&k->p.entry);
+	INIT_LIST_HEAD(&k->p.place.entry);
+	k->p.place.uid = uid;
+	k->p.place.from = peer->number + 1;
 	k->p.class = query->head.class;
 	memcpy(k->p.key, query->key, sizeof(k->p.key));
 	k->p.wake = dd_ctl_parked_wake;

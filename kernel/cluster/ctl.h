@@ -214,7 +214,8 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 void dd_ctl_offer(struct dd_ctl *ctl);
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
-dd_ctl_lookup_fn dd_ctl_park;
+int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+		struct dd_ctl_answer *answer, kuid_t uid);
 int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		  struct dd_remote *r, struct dd_ctl_answer *answer, ktime_t expires);
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);

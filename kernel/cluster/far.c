@@ -630,6 +630,8 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	};
 	int err;
 
+	f->a.place.uid = make_kuid(&init_user_ns, le32_to_cpu(ask->uid));
+	f->a.place.from = f->r->peer->number + 1;
 	err = dd_access_grant(&f->a, exp, ask->rights, f->r->peer->number);
 	if (err)
 		return err;
@@ -731,7 +733,8 @@ static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_
 	err = dd_far_serve(peer, session, query, &ask, answer);
 	/* A node that is down refuses the query: it exports no segments. */
 	if (err == -ECONNREFUSED && ask.park && READ_ONCE(peer->node->up))
-		return dd_ctl_park(peer, session, query, answer);
+		return dd_ctl_park(peer, session, query, answer,
+				   make_kuid(&init_user_ns, le32_to_cpu(ask.uid)));
 	return err;
 }
 

@@ -63,7 +63,7 @@ int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 n
 	a->chan.seg = &exp->seg;
 	dd_channel_open(&a->chan, rights, node);
 	a->chan.credit = &a->credit;
-	err = dd_export_admit(exp);
+	err = dd_export_admit(exp, a);
 	if (err)
 		return err;
 	err = dd_access_slots(a);
@@ -518,8 +518,10 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 	l->a.chan.importer = &l->imp;
 	l->imp.chan = &l->a.chan;
 	l->imp.uid = current_euid();
+	l->a.place.uid = l->imp.uid;
 	INIT_WORK(&l->m.work, dd_local_work);
-	INIT_LIST_HEAD(&l->parked.entry);
+	INIT_LIST_HEAD(&l->parked.place.entry);
+	l->parked.place.uid = l->imp.uid;
 	l->parked.class = arg->key_class;
 	memcpy(l->parked.key, arg->key, sizeof(l->parked.key));
 	l->parked.wake = dd_local_wake;

@@ -10,6 +10,7 @@
 #include "core/channel.h"
 #include "core/credit.h"
 #include "core/import.h"
+#include "core/quota.h"
 
 struct dd_access;
 struct dd_direct;
@@ -41,6 +42,7 @@ struct dd_access_ops {
  * @credit: the reserved slots
  * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; the access holds a reference to its memory
+ * @place: in dd_export.places, until the channel is dead; set before dd_access_grant()
  * @entry: in dd_export.importers
  * @synced: dd_export.changes that this access has taken part in; under dd_export.lock
  * @settling: in dd_export.settling
@@ -55,6 +57,7 @@ struct dd_access {
 	struct dd_credit credit;
 	int error;
 	struct dd_export *exp;
+	struct dd_quota_place place;
 	struct list_head entry;
 	u32 synced;
 	struct list_head settling;

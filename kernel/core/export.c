@@ -185,6 +185,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	exp->max = arg->importers;
 	mutex_init(&exp->change);
 	mutex_init(&exp->lock);
+	dd_quota_init(&exp->places);
 	INIT_LIST_HEAD(&exp->importers);
 	INIT_LIST_HEAD(&exp->settling);
 	INIT_LIST_HEAD(&exp->grants);
@@ -339,23 +340,23 @@ u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid)
 /**
  * dd_export_admit() - count an importer, before anything is reserved for it
  * @exp: the segment, of which the caller holds a reference
+ * @a: the importer
+ *
+ * Places of ended importers whose notes are unread are not free.
  *
  * Return: 0, and dd_export_leave() undoes it; %-ECONNREFUSED if the segment has ended;
  * %-EUSERS.
  */
-int dd_export_admit(struct dd_export *exp)
+int dd_export_admit(struct dd_export *exp, struct dd_access *a)
 {
-	int err = 0;
+	int err = -ECONNREFUSED;
 
 	mutex_lock(&exp->lock);
 	if (exp->seg.list)
 		dd_deferred_reap(&exp->left, dd_list_head_pos(exp->seg.list));
-	if (exp->dead)
-		err = -ECONNREFUSED;
-	else if (exp->count + dd_deferred_count(&exp->left) >= exp->max)
-		err = -EUSERS;
-	else
-		WRITE_ONCE(exp->count, exp->count + 1);
+	if (!exp->dead)
+		err = dd_quota_take(&exp->places, &a->place,
+				    exp->max - dd_deferred_count(&exp->left), exp->seg.uid);
 	mutex_unlock(&exp->lock);
 	return err;
 }
@@ -391,7 +392,7 @@ int dd_export_join(struct dd_export *exp, struct dd_access *a)
 void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
 {
 	mutex_lock(&exp->lock);
-	WRITE_ONCE(exp->count, exp->count - 1);
+	dd_quota_leave(&exp->places, &a->place);
 	list_del_init(&a->entry);
 	if (last && last > dd_list_head_pos(exp->seg.list))
 		dd_deferred_add(&exp->left, 1, last);
@@ -716,7 +717,7 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 		cond_resched();
 	}
 	arg->count = n;
-	arg->total = exp->count;
+	arg->total = exp->places.count;
 	arg->inhibit = exp->seg.inhibit;
 	arg->policy = exp->seg.policy;
 	mutex_unlock(&exp->lock);
@@ -746,7 +747,7 @@ int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg)
 	exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
 	if (!exp)
 		return -ENOENT;
-	max = min(arg->count, READ_ONCE(exp->count));
+	max = min(arg->count, READ_ONCE(exp->places.count));
 	if (max) {
 		importers = kvcalloc(max, sizeof(*importers), GFP_KERNEL_ACCOUNT);
 		err = importers ? 0 : -ENOMEM;

@@ -10,6 +10,7 @@
 #include "core/ctx.h"
 #include "core/deferred.h"
 #include "core/node.h"
+#include "core/quota.h"
 #include "core/segment.h"
 
 struct dd_access;
@@ -38,7 +39,7 @@ enum dd_refused {
  * @lock: protects what follows; innermost but for spinlocks
  * @dead: revoked; no importer is added
  * @changes: number of changes that importers have to take part in
- * @count: number of importers, and of those that are being added
+ * @places: of the importers, and of those that are being added
  * @left: importers that have ended with notes unread, by the position after the last of
  *	these; as @importers, they count up to @max, since their slots are still reserved
  * @importers: struct dd_access
@@ -63,7 +64,7 @@ struct dd_export {
 	struct mutex lock;	/* protects importers and grants */
 	bool dead;
 	u32 changes;
-	u32 count;
+	struct dd_quota places;
 	struct dd_deferred_slots left;
 	struct list_head importers;
 	struct list_head settling;
@@ -79,7 +80,7 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg);
 int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
 int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
 u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid);
-int dd_export_admit(struct dd_export *exp);
+int dd_export_admit(struct dd_export *exp, struct dd_access *a);
 int dd_export_join(struct dd_export *exp, struct dd_access *a);
 void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last);
 void dd_export_mem_put(struct dd_export *exp);

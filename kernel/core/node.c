@@ -53,7 +53,7 @@ static int __net_init dd_net_init(struct net *net)
 	mutex_init(&node->peer_lock);
 	xa_init(&node->peers);
 	spin_lock_init(&node->park_lock);
-	INIT_LIST_HEAD(&node->parked);
+	dd_quota_init(&node->parked);
 	mutex_init(&node->registrar_lock);
 	INIT_LIST_HEAD(&node->registered);
 	node->stats = alloc_percpu(struct dd_stats);
@@ -80,7 +80,7 @@ static void __net_exit dd_net_exit(struct net *net)
 	/* Each context holds a reference to its namespace. */
 	WARN_ON_ONCE(!dd_unused(&node->ctxs));
 	WARN_ON_ONCE(!dd_unused(&node->peers));
-	WARN_ON_ONCE(!list_empty(&node->parked));
+	WARN_ON_ONCE(node->parked.count);
 	WARN_ON_ONCE(!list_empty(&node->registered));
 	xa_destroy(&node->ctxs);
 	xa_destroy(&node->peers);
@@ -223,10 +223,9 @@ static void dd_name_wake(struct dd_node *node, const struct dd_name *name)
 	struct dd_parked *p, *next;
 
 	spin_lock_bh(&node->park_lock);
-	list_for_each_entry_safe(p, next, &node->parked, entry)
+	list_for_each_entry_safe(p, next, &node->parked.held, place.entry)
 		if (p->class == name->class && !memcmp(p->key, name->key, DD_KEY_SIZE)) {
-			list_del_init(&p->entry);
-			node->nparked--;
+			dd_quota_leave(&node->parked, &p->place);
 			p->wake(p);
 		}
 	spin_unlock_bh(&node->park_lock);
@@ -295,7 +294,7 @@ struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
  *
  * Does not sleep.
  *
- * Return: 0; %-EUSERS if too many look-ups wait.
+ * Return: 0; %-EUSERS if too many look-ups of all or of this user wait.
  */
 int dd_name_park(struct dd_node *node, struct dd_parked *p)
 {
@@ -307,14 +306,10 @@ int dd_name_park(struct dd_node *node, struct dd_parked *p)
 	rcu_read_lock();
 	added = dd_name_find(node, p->class, p->key);
 	rcu_read_unlock();
-	if (added) {
+	if (added)
 		p->wake(p);
-	} else if (node->nparked == DD_PARKED_MAX) {
-		err = -EUSERS;
-	} else {
-		list_add_tail(&p->entry, &node->parked);
-		node->nparked++;
-	}
+	else
+		err = dd_quota_take(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
 	spin_unlock_bh(&node->park_lock);
 	return err;
 }
@@ -331,11 +326,9 @@ bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
 	bool waits;
 
 	spin_lock_bh(&node->park_lock);
-	waits = !list_empty(&p->entry);
-	if (waits) {
-		list_del_init(&p->entry);
-		node->nparked--;
-	}
+	waits = !list_empty(&p->place.entry);
+	if (waits)
+		dd_quota_leave(&node->parked, &p->place);
 	spin_unlock_bh(&node->park_lock);
 	return waits;
 }

@@ -9,6 +9,8 @@
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
+#include "core/quota.h"
+
 #define DD_KEY_SIZE		64	/* bytes in a key */
 
 struct dd_ctx;
@@ -65,9 +67,8 @@ struct dd_stats {
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
  * @generation: of the segment that was made last
- * @park_lock: protects @parked and @nparked; innermost, inside the locks of sessions
- * @parked: struct dd_parked
- * @nparked: number of entries, at most %DD_PARKED_MAX
+ * @park_lock: protects @parked; innermost, inside the locks of sessions
+ * @parked: struct dd_parked, at most %DD_PARKED_MAX
  * @registrar_lock: protects @registrar, @registered and the calls of a registrar; innermost
  *	of the mutexes
  * @registrar: the descriptor of the process that keeps names of segments, or NULL
@@ -91,8 +92,7 @@ struct dd_node {
 	unsigned long opened;
 	atomic64_t generation;
 	spinlock_t park_lock;	/* protects parked */
-	struct list_head parked;
-	u32 nparked;
+	struct dd_quota parked;
 	struct mutex registrar_lock;	/* protects registrar and registered */
 	struct dd_registrar *registrar;
 	struct list_head registered;
@@ -134,14 +134,14 @@ struct dd_name {
 
 /**
  * struct dd_parked - a look-up that waits until a name is added
- * @entry: in dd_node.parked while it waits
+ * @place: in dd_node.parked while it waits
  * @class: enum dd_segment_class
  * @key: padded with zeros
  * @wake: the name was added: look it up again. Called with dd_node.park_lock held, once
- *	@entry was removed
+ *	@place was given back
  */
 struct dd_parked {
-	struct list_head entry;
+	struct dd_quota_place place;
 	u8 class;
 	u8 key[DD_KEY_SIZE];
 	void (*wake)(struct dd_parked *p);

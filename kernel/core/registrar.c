@@ -27,9 +27,10 @@
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"
+#include "core/quota.h"
 #include "core/registrar.h"
 
-/* Calls that wait for an answer at a time; more are refused. */
+/* Calls that wait for an answer at a time. */
 #define DD_CALLS_MAX	1024
 #define DD_CALL_TIMEOUT	(3 * HZ)	/* as the uapi header says */
 
@@ -37,7 +38,7 @@
  * struct dd_call - a call of the registrar
  * @entry: in dd_registrar.queue, or in dd_registrar.asked if it was read; else empty
  * @seq: of its place in the queue
- * @uid: user of the caller
+ * @place: in dd_registrar.calls, if a thread waits; and the user of the caller
  * @name: of an ADD that was not read: its name; else NULL
  * @what: for the registrar; @what.call is 0 if no thread waits
  * @answer: its answer, once @done
@@ -46,7 +47,7 @@
 struct dd_call {
 	struct list_head entry;
 	u64 seq;
-	kuid_t uid;
+	struct dd_quota_place place;
 	struct dd_registered *name;
 	struct dd_registrar_call what;
 	struct dd_registrar_answer answer;
@@ -71,7 +72,7 @@ struct dd_registered {
  * @ctx: context that has opened it, counted
  * @queue: calls that were not read
  * @asked: calls that were read and wait for an answer
- * @count: calls for which a thread waits
+ * @calls: those for which a thread waits
  * @last: number of the last such call
  * @seq: of the last call in @queue
  * @wait: readers
@@ -83,7 +84,7 @@ struct dd_registrar {
 	struct dd_ctx *ctx;
 	struct list_head queue;
 	struct list_head asked;
-	u32 count;
+	struct dd_quota calls;
 	u64 last;
 	u64 seq;
 	wait_queue_head_t wait;
@@ -122,7 +123,7 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 	dd_call_forget_name(call);
 	if (call->what.call) {
 		call->answer.error = -err;
-		reg->count--;
+		dd_quota_leave(&reg->calls, &call->place);
 		complete(&call->done);
 	} else if (call->what.op == DD_REGISTRAR_DELETE) {
 		kfree(container_of(call, struct dd_registered, call));
@@ -144,24 +145,22 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 
 	INIT_LIST_HEAD(&call->entry);
 	init_completion(&call->done);
-	call->uid = current_euid();
+	call->place.uid = current_euid();
 	mutex_lock(&node->registrar_lock);
 	reg = node->registrar;
 	if (!reg)
 		err = -EHOSTDOWN;
-	else if (reg->count == DD_CALLS_MAX)
-		err = -EUSERS;
 	else if (name && !*name)
 		err = -ESTALE;
+	else
+		err = dd_quota_take(&reg->calls, &call->place, DD_CALLS_MAX, INVALID_UID);
 	if (!err && name) {
 		call->what = (*name)->call.what;
 		call->what.call = ++reg->last;
-		reg->count++;
 		list_add_tail(&(*name)->entry, &node->registered);
 		dd_call_queue_add(reg, call, *name);
 	} else if (!err) {
 		call->what.call = ++reg->last;
-		reg->count++;
 		dd_call_queue(reg, call);
 	}
 	mutex_unlock(&node->registrar_lock);
@@ -236,7 +235,7 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 		return name;
 	INIT_LIST_HEAD(&name->entry);
 	INIT_LIST_HEAD(&name->call.entry);
-	name->call.uid = current_euid();
+	name->call.place.uid = current_euid();
 	name->call.what = (struct dd_registrar_call){
 		.op = DD_REGISTRAR_ADD, .generation = generation,
 		.length = arg->length, .rights = arg->rights, .node = ctx->node->id,
@@ -328,7 +327,7 @@ static bool dd_registrar_peek(struct dd_registrar *reg, struct dd_registrar_call
 	call = list_first_entry_or_null(&reg->queue, struct dd_call, entry);
 	if (call) {
 		*what = call->what;
-		what->uid = from_kuid_munged(reg->ctx->cred->user_ns, call->uid);
+		what->uid = from_kuid_munged(reg->ctx->cred->user_ns, call->place.uid);
 		*seq = call->seq;
 	}
 	mutex_unlock(&node->registrar_lock);
@@ -502,6 +501,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&reg->queue);
 	INIT_LIST_HEAD(&reg->asked);
+	dd_quota_init(&reg->calls);
 	init_waitqueue_head(&reg->wait);
 	mutex_init(&reg->reading);
 	mutex_lock(&node->registrar_lock);

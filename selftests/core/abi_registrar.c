@@ -4,11 +4,13 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#define _GNU_SOURCE
 #include "dd_harness.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include "mem.h"
 
 /* What a thread asks for: an export, or an import of its name. */
@@ -415,6 +417,54 @@ TEST_F(registrar, a_name_that_was_not_read_leaves_no_call)
 		ASSERT_EQ(EINTR, end(a));
 		ASSERT_FALSE(readable(self->fd));
 	}
+}
+
+#define CALLS	512	/* of one user that wait, at most: half of all */
+
+static bool full;
+
+/* A call ends after three seconds. */
+static void *ask_until_full(void *arg)
+{
+	struct asker *a = arg;
+
+	do {
+		ask(a);
+		if (a->err == EUSERS)
+			__atomic_store_n(&full, true, __ATOMIC_RELEASE);
+	} while (a->err == ETIMEDOUT && !__atomic_load_n(&full, __ATOMIC_ACQUIRE));
+	return NULL;
+}
+
+static void *ask_as_other(void *arg)
+{
+	/* Of this thread only. */
+	syscall(SYS_setresuid, -1, 65534, -1);
+	return ask(arg);
+}
+
+TEST_F(registrar, a_user_leaves_half_of_the_calls_to_others)
+{
+	static struct asker a[CALLS + 1];
+	struct asker other = { .raw = &self->im, .import = true, .s = self->a.s };
+	struct dd_registrar_call c;
+	pthread_attr_t small;
+	int n;
+
+	ASSERT_EQ(0, pthread_attr_init(&small));
+	ASSERT_EQ(0, pthread_attr_setstacksize(&small, 64 << 10));
+	for (n = 0; n <= CALLS; n++) {
+		a[n] = other;
+		ASSERT_EQ(0, pthread_create(&a[n].thread, &small, ask_until_full, &a[n]));
+	}
+	ASSERT_SOON(__atomic_load_n(&full, __ATOMIC_ACQUIRE));
+	ASSERT_EQ(0, pthread_create(&other.thread, NULL, ask_as_other, &other));
+	ASSERT_SOON(next(self, &c) && c.uid == 65534);
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_EQ(EHOSTDOWN, end(&other));
+	while (n--)
+		end(&a[n]);
 }
 
 DD_TEST_MAIN

@@ -61,6 +61,35 @@ TEST_F(mem, slots_of_ended_importers_count_until_read)
 	}
 }
 
+static int import_as(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, uid_t uid)
+{
+	struct dd_import_make i;
+	int ret = seteuid(uid) ?: mem_import(&self->im, s, DD_RIGHT_PUT, &i), err = errno;
+
+	if (seteuid(0))
+		return -1;
+	errno = err;
+	return ret;
+}
+
+/* Of the places of a segment, only the owner's user may have all. */
+TEST_F(mem, a_user_gets_no_more_places_than_are_free)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_places");
+
+	s.importers = 5;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_EQ(0, import_as(self, &s, 1001));
+	EXPECT_EQ(0, import_as(self, &s, 1001));
+	EXPECT_EQ(0, import_as(self, &s, 1001));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1001));
+	EXPECT_EQ(0, import_as(self, &s, 1002));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1002));
+	EXPECT_EQ(0, import_as(self, &s, 0));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 0));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1003));
+}
+
 TEST_F(mem, a_segment_keeps_the_memory_of_its_region)
 {
 	__u64 word = 0x55;

@@ -222,7 +222,8 @@ enum dd_permission {
  * @rights: DD_RIGHT_*, at least one
  * @policy: enum dd_policy; %DD_POLICY_NEVER without a list
  * @permission: enum dd_permission
- * @importers: number of imports at a time, 1..%DD_IMPORTERS_MAX
+ * @importers: number of imports at a time, 1..%DD_IMPORTERS_MAX. A user other than the
+ *	owner's gets one only while more are free than it has
  * @list: id of a note list, or 0
  * @window: with @list, unread notes of each importer, 1..%DD_WINDOW_MAX; else requests under
  *	way of each importer of another node, up to %DD_DEPTH_MAX, or 0 for %DD_DEPTH_USUAL
@@ -240,7 +241,7 @@ enum dd_permission {
  * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
  * %EINTR. With %DD_SEGMENT_REGISTERED also what the registrar answers; %EHOSTDOWN (there is no
  * registrar, or it has ended), %ETIMEDOUT (it has not answered for three seconds), %EUSERS (1024
- * calls wait for it).
+ * calls wait for it, or as many of this user as are left).
  */
 struct dd_segment_make {
 	__u32 size;
@@ -446,8 +447,9 @@ struct dd_segment_info {
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
  * have these rights, or does not grant them to this user), %EUSERS (it has as many
- * importers as it permits, or notes of ended ones are unread; or, with %DD_IMPORT_PARK, 1024
- * look-ups wait on its node), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
+ * importers as it permits, or this user as many as are free, or notes of ended ones are
+ * unread; or, with %DD_IMPORT_PARK, 1024 look-ups wait on its node, or as many of this user
+ * as are left), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
  * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
  * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  *

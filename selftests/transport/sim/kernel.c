@@ -356,7 +356,7 @@ struct boot *boot_new(int number, u32 pages)
 	b->nobjs = 1;
 	b->node.id = number + 1;
 	b->node.up = true;
-	INIT_LIST_HEAD(&b->node.parked);
+	dd_quota_init(&b->node.parked);
 	spin_lock_init(&b->node.park_lock);
 	b->ctx.node = &b->node;
 	refcount_set(&b->ctx.ref.refcount, 1);
@@ -384,10 +384,9 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 
 	boot_of_node(node)->name = name;
 	spin_lock_bh(&node->park_lock);
-	list_for_each_entry_safe(p, next, &node->parked, entry)
+	list_for_each_entry_safe(p, next, &node->parked.held, place.entry)
 		if (name_is(name, p->class, p->key)) {
-			list_del_init(&p->entry);
-			node->nparked--;
+			dd_quota_leave(&node->parked, &p->place);
 			p->wake(p);
 		}
 	spin_unlock_bh(&node->park_lock);
@@ -409,15 +408,15 @@ struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 
 int dd_name_park(struct dd_node *node, struct dd_parked *p)
 {
+	int err = 0;
+
 	spin_lock_bh(&node->park_lock);
-	if (name_is(boot_of_node(node)->name, p->class, p->key)) {
+	if (name_is(boot_of_node(node)->name, p->class, p->key))
 		p->wake(p);
-	} else {
-		list_add_tail(&p->entry, &node->parked);
-		node->nparked++;
-	}
+	else
+		err = dd_quota_take(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
 	spin_unlock_bh(&node->park_lock);
-	return 0;
+	return err;
 }
 
 bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
@@ -425,9 +424,9 @@ bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
 	bool waits;
 
 	spin_lock_bh(&node->park_lock);
-	waits = !list_empty(&p->entry);
-	list_del_init(&p->entry);
-	node->nparked -= waits;
+	waits = !list_empty(&p->place.entry);
+	if (waits)
+		dd_quota_leave(&node->parked, &p->place);
 	spin_unlock_bh(&node->park_lock);
 	return waits;
 }

@@ -214,11 +214,11 @@ static void audit(void)
 	for (i = 0; i < nnodes; i++) {
 		struct boot *b = mem.boots[i];
 
-		if (b->node.nparked || b->ctx.charged.counter ||
+		if (b->node.parked.count || b->ctx.charged.counter ||
 		    b->ctx.ref.refcount.n != 1 || b->region.obj.users.n != 1 ||
 		    b->aside.obj.users.n != 1 || b->list.obj.users.n != 1)
 			sim_fail("node %u: %u look-ups, %ld bytes, %u references are left", i,
-				 b->node.nparked, b->ctx.charged.counter,
+				 b->node.parked.count, b->ctx.charged.counter,
 				 b->ctx.ref.refcount.n - 1);
 	}
 	ends_each(audit_end);

@@ -299,6 +299,7 @@ static inline int rhashtable_init(struct rhashtable *t, const struct rhashtable_
 #define init_user_ns		(*(int *)NULL)
 #define make_kuid(ns, uid)	((kuid_t){ uid })
 #define from_kuid_munged(ns, uid) ((uid).val)
+#define INVALID_UID		((kuid_t){ -1 })
 #define uid_eq(a, b)		((a).val == (b).val)
 #define uid_valid(u)		true
 #define pid_nr(pid)		1
