@@ -77,7 +77,8 @@ static void dd_tp_build_end(struct dd_tp *tp, struct dd_tp_build *b)
 	}
 	if (b->ack)
 		dd_tp_ack_sent(tp);
-	pkt->need_crc = pkt->len && (tp->cfg.payload_crc || tp->cur.want_crc);
+	/* Fragments of different datagrams may be joined; a UDP checksum misses 1 of 65536. */
+	pkt->need_crc = pkt->len && (tp->cfg.payload_crc || tp->cur.want_crc || tp->fragments);
 	if (pkt->need_crc)
 		hdr->flags |= DD_WIRE_PAYLOAD_CRC;
 	pkt->crc = dd_wire_crc(hdr, pkt->hlen);

@@ -49,6 +49,7 @@ void dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
 void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes)
 {
 	tp->mtu = clamp_t(u32, bytes, DD_WIRE_PACKET_MIN, DD_TP_PACKET_LIMIT);
+	tp->fragments = bytes < DD_WIRE_PACKET_MIN;
 }
 
 /* 0 is reserved for "none". */

@@ -77,6 +77,7 @@ enum dd_tp_wait {
  * @cc: congestion control (read only)
  * @hold: set by the caller: messages are dropped unacknowledged, so that the peer
  *	retransmits them; the session stays up
+ * @fragments: the path carries @mtu bytes in several IP fragments only (read only)
  * @cur: the session that is up (private, as all that follows)
  * @pend: a session that the peer has requested and that is not confirmed by a
  *	packet yet; @pend.rx_token is 0 for none
@@ -156,6 +157,7 @@ struct dd_tp {
 	u32 mtu;
 	struct dd_tp_cc cc;
 	bool hold;
+	bool fragments;
 
 	struct dd_tp_id cur;
 	struct dd_tp_id pend;

@@ -125,7 +125,7 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 /**
  * dd_tp_set_mtu() - set the largest datagram that the path carries
  * @tp: the session
- * @bytes: UDP payload; raised to %DD_WIRE_PACKET_MIN
+ * @bytes: UDP payload; raised to %DD_WIRE_PACKET_MIN, which is then fragmented
  *
  * Applies to retransmissions, too. If the path silently drops packets of this
  * size, smaller ones are tried.

@@ -209,10 +209,21 @@ static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
 /* ---- sending -------------------------------------------------------------- */
 
 /*
+ * Packets of the smallest size and below may be fragmented: a session needs them on every
+ * path, and the IPv4 path may be smaller still. IPv6 has no such path.
+ */
+static __be16 dd_udp_df(const struct sk_buff *skb)
+{
+	u32 size = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
+
+	return size > DD_WIRE_PACKET_MIN ? htons(IP_DF) : 0;
+}
+
+/*
  * Hand skbs to the IP stack in order; false if there is no route. The source address
  * is @from, or, if that is NULL, the one that the peer knows. The stack drops skbs that
- * are larger than the path MTU; they count as lost, and their payload is retransmitted
- * in smaller packets.
+ * are larger than the path MTU and may not be fragmented; they count as lost, and their
+ * payload is retransmitted in smaller packets.
  */
 static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 			const union dd_udp_local *from, u32 *mtu, bool *gso)
@@ -235,7 +246,7 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 		if (to->sa.sa_family == AF_INET)
 			udp_tunnel_xmit_skb(container_of(dst, struct rtable, dst), link->sk,
 					    skb, fl.ip4.saddr, to->in.sin_addr.s_addr, 0,
-					    ip4_dst_hoplimit(dst), htons(IP_DF), port,
+					    ip4_dst_hoplimit(dst), dd_udp_df(skb), port,
 					    to->in.sin_port, false, false);
 		else
 			udp_tunnel6_xmit_skb(dst, link->sk, skb, NULL, &fl.ip6.saddr,

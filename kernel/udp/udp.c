@@ -77,7 +77,7 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 		return err;
 	/*
 	 * Packets follow the path MTU, except for those of the smallest size, which
-	 * are sent regardless of ICMP messages.
+	 * are sent regardless of ICMP messages, and may be fragmented.
 	 */
 	if (sk->sk_family == AF_INET)
 		ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);

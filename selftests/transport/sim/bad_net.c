@@ -130,6 +130,7 @@ static u32 mtu_now;
 
 static void mtu_tell(void *arg, u64 gen)
 {
+	node_cfg.mtu = gen;
 	dd_tp_set_mtu(&end_get(0, 1)->tp, gen);
 	dd_tp_set_mtu(&end_get(1, 0)->tp, gen);
 	end_drain(end_get(0, 1));
@@ -138,8 +139,11 @@ static void mtu_tell(void *arg, u64 gen)
 
 static void mtu_change(void *arg, u64 gen)
 {
-	mtu_now = gen & 1 ? 1232 : 8972;
-	net.mtu = mtu_now;
+	static const u32 sizes[] = { 8972, 1232, 572 };
+
+	mtu_now = sizes[gen % ARRAY_SIZE(sizes)];
+	/* IP fragments packets of the smallest size. */
+	net.mtu = max(mtu_now, DD_WIRE_PACKET_MIN + 0u);
 	/* The change is noticed with a delay. */
 	sim_at(sim.now + sim_below(20 * MS), mtu_tell, NULL, mtu_now);
 	if (gen)

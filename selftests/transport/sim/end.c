@@ -267,6 +267,8 @@ void end_drain(struct end *e)
 			sim_fail("poll does not end");
 		if (pkt.hlen + pkt.len > max(e->tp.mtu, DD_WIRE_HLEN_MAX))
 			sim_fail("a packet of %u bytes", pkt.hlen + pkt.len);
+		if (pkt.len && node_cfg.mtu < DD_WIRE_PACKET_MIN && !pkt.need_crc)
+			sim_fail("payload in fragments without a checksum");
 		if (!pkt.count || pkt.count > pkt.room)
 			sim_fail("%u packets at once", pkt.count);
 		while (pkt.count--) {
