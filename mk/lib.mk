@@ -17,6 +17,12 @@ LIBDD_PC	:= $(LIBDD_DIR)/libdd.pc
 LIBDD_HEADERS	:= include/dd.h include/dd_mem.h include/fedex.h \
 		   include/dd_errno.h
 
+# Programs in the build directory find the libraries beside them. It is an RPATH: a
+# RUNPATH would not serve for libdd where only librmem refers to it. Installed ones have
+# none: the dynamic linker finds the libraries in its directories. With a LIBDIR that is
+# none of them: make install LDFLAGS=-Wl,-rpath,LIBDIR
+$(BUILD)/bin/%: PROG_RPATH = -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../lib'
+
 LIBDIR		?= $(PREFIX)/lib
 INCLUDEDIR	?= $(PREFIX)/include
 MANDIR		?= $(PREFIX)/share/man
@@ -96,7 +102,7 @@ $(FIGURES): $(BUILD)/bin/%: $(FIGURE_OBJ)/%.o $(FIGURE_OBJ)/support.o \
 		$(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
-		-Wl,-rpath,'$$ORIGIN/../lib'
+		$(PROG_RPATH)
 
 # The other end of a figure, which compares the bytes.
 FIGURE_CHECK	:= $(BUILD)/selftests/figcheck

@@ -46,11 +46,10 @@ $(BUILD)/obj/tools/rmclerk/%.o: tools/rmclerk/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
 
-$(BUILD)/bin/rmclerk: RMCLERK_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(RMCLERK): $(RMCLERK_OBJS) $(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd -lxxhash \
-		$(RMCLERK_RPATH)
+		$(PROG_RPATH)
 
 -include $(RMCLERK_OBJS:.o=.d)
 
@@ -65,11 +64,10 @@ $(BUILD)/obj/tools/rmfs/%.o: tools/rmfs/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -c -o $@ $<
 
-$(BUILD)/bin/rmfs: RMFS_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(RMFS): $(RMFS_OBJS) $(RMEM_LINK) $(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -lrmem -ldd -lxxhash \
-		$(RMFS_RPATH)
+		$(PROG_RPATH)
 
 -include $(RMFS_OBJS:.o=.d)
 

@@ -35,14 +35,10 @@ $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): TOOL_LIBS = -ljson-c -lm
 
-# Programs in the build directory find the library beside them. Installed ones
-# have no RUNPATH: the dynamic linker finds the library in its directories. With a
-# LIBDIR that is none of them: make install LDFLAGS=-Wl,-rpath,LIBDIR
-$(TOOL_PROGS): TOOL_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(TOOL_PROGS) $(TOOL_INSTALLED): $(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
-		$(TOOL_RPATH) $(TOOL_LIBS)
+		$(PROG_RPATH) $(TOOL_LIBS)
 
 -include $(TOOL_OBJS:.o=.d)
 

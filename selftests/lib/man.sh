@@ -38,7 +38,7 @@ compile() {
 	for source in "$work"/example.*.c; do
 		silent "${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
 			-o "$work/example" "$source" -L"$lib" -lrmem -ldd \
-			"-Wl,-rpath,\$ORIGIN/../../lib" || return
+			"-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../../lib" || return
 		[ -z "$programs" ] && continue
 		number=${source%.c}
 		cp "$work/example" "$programs/$1.${number##*.}"

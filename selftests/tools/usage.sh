@@ -219,7 +219,16 @@ without_module() {
 		without 3 ddperf net lat --node 2 && without 3 ddperf net serve
 }
 
-plan 17
+# Each program finds its libraries where it was built or installed.
+linked() {
+	local dir
+
+	dir=$(dirname "$(command -v ddcp)")
+	! ldd "$dir"/dd* "$dir"/rm* 2>"$ERR" | grep -e ':$' -e 'not found' | grep -B 1 'not found'
+}
+
+plan 18
+check "programs find their libraries" linked
 for s in ddcp ddperf rmclerk rmfs; do
 	check "$s: --help and --version" help_is_there "$s"
 done
