@@ -115,6 +115,18 @@ out_of_range() {
 	check "usage: $*" says 2 "^ddctl: .*$pattern\$"
 }
 
+# Columns are chosen before the module is asked.
+test_columns() {
+	run ddctl -o pid,x,uid import
+	check 'usage: -o: no such column' \
+		says 2 "^ddctl: import has no column 'x'; it has pid,uid,.*,error\$"
+	exits "usage: -o: an empty one" 2 ddctl conn -o pid,
+	exits "usage: -o: no columns" 2 ddctl conn -o
+	exits "usage: -o: nothing is shown" 2 ddctl -o number peer del 1
+	exits "usage: -o: and no object" 2 ddctl -o abi version
+	exits "usage: -o: of one peer" 2 ddctl peer show 1 -o ctx
+}
+
 # --- options -------------------------------------------------------------------
 
 # same WORDS...: prints the same as "-j version".
@@ -382,6 +394,11 @@ test_completion() {
 			"$(sorted "$(complete_line "$command" '')")" = \
 			"$(sorted "$want")" ]
 	done
+	check 'completion: columns' \
+		[ "$(complete_line region -o '')" = 'pid uid ctx id length busy' ]
+	check 'completion: further columns' \
+		[ "$(complete_line -j peer --output number,stat)" = number,state ]
+	check 'completion: a verb behind columns' [ "$(complete_line -o id node se)" = set ]
 	check 'completion: node set' \
 		[ "$(complete_line node set '')" = 'id max port' ]
 	check 'completion: node set id 1' \
@@ -439,6 +456,7 @@ test_manual() {
 }
 
 test_usage
+test_columns
 test_options
 test_help
 test_without_module

@@ -205,10 +205,16 @@ test_names() {
 	check 'names: no control characters in tables' \
 		[ "$(tr -d '\n\040-\176\200-\377' <"$OUT" | wc -c)" = 0 ]
 	check 'names: columns are aligned' columns_aligned
+	run ddctl -o ACCEPT,uid,name service
+	check 'columns: those of -o, also without a heading' [ "$(awk '{ print $1, $2, NF }' "$OUT" |
+		sort -u | xargs)" = 'ACCEPT UID 3 no 0 3 yes 0 3' ]
+	run ddctl -j -o uid,accept service
+	check 'columns: of JSON, too' json 'length == 3 and
+		all(.[]; keys == ["accept", "uid"])'
 	let_go server
 }
 
-plan $((SHAPE_TESTS + 11 + 10 + REGISTERED_TESTS + 4))
+plan $((SHAPE_TESTS + 11 + 10 + REGISTERED_TESTS + 6))
 declare -a conn
 set_up
 test_shape

@@ -3,7 +3,7 @@
 # Completion of ddctl for bash. selftests/admin/cli.sh compares it with the
 # program's own table of commands.
 
-_ddctl_options='-j --json -p --pretty -t --timestamp -V --version -h --help'
+_ddctl_options='-j --json -p --pretty -o --output -t --timestamp -V --version -h --help'
 _ddctl_commands='apply conn doctor help import monitor node peer region segment service stat version'
 
 # The verbs of a command, or what else may follow it.
@@ -28,6 +28,16 @@ _ddctl_unused() {
 # Numbers of peers, where the module can be asked.
 _ddctl_peers() {
 	ddctl -j peer 2>/dev/null | grep -o '"number":[0-9]*' | cut -d : -f 2
+}
+
+# _ddctl_columns COMMAND LIST: the last name of a list for -o.
+_ddctl_columns() {
+	local name before=''
+
+	[[ $2 != *,* ]] || before=${2%,*},
+	for name in $(ddctl help "$1" | sed -n '/columns for -o: /{s///;s/,/ /gp;q}'); do
+		echo "$before$name"
+	done
 }
 
 # _ddctl_arguments N: what may be argument N of a command and verb.
@@ -66,12 +76,13 @@ _ddctl_peer_set() {
 }
 
 _ddctl() {
-	local cur=${COMP_WORDS[COMP_CWORD]} words='' i line=() files=()
+	local cur=${COMP_WORDS[COMP_CWORD]} words='' i line=() files=() last=''
 
 	# The line without options, which may stand anywhere.
 	for ((i = 0; i < COMP_CWORD; i++)); do
-		[[ " $_ddctl_options " == *" ${COMP_WORDS[i]} "* ]] ||
-			line+=("${COMP_WORDS[i]}")
+		[[ " $_ddctl_options " == *" ${COMP_WORDS[i]} "* ||
+			" -o --output " == *" $last "* ]] || line+=("${COMP_WORDS[i]}")
+		last=${COMP_WORDS[i]}
 	done
 	local COMP_WORDS=("${line[@]}" "$cur") COMP_CWORD=${#line[@]}
 
@@ -85,6 +96,8 @@ _ddctl() {
 		words="$(_ddctl_unused --check --node)"
 		[[ $cur == -* ]] || files=(-f) words=''
 	fi
+	[[ " -o --output " != *" $last "* ]] ||
+		words=$(_ddctl_columns "${COMP_WORDS[1]}" "$cur")
 	mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$cur")
 }
 

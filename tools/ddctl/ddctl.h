@@ -35,6 +35,7 @@ enum ddctl_exit {
  * @timestamp: monitor prints times
  * @check: apply checks the file only
  * @node: number of this node for apply; NULL to find it by address
+ * @columns: names of the attributes to show, separated by commas; NULL for the usual ones
  */
 struct options {
 	bool json;
@@ -42,6 +43,7 @@ struct options {
 	bool timestamp;
 	bool check;
 	const char *node;
+	const char *columns;
 };
 
 extern struct options options;
@@ -53,8 +55,9 @@ struct object;
  * @name: word on the command line, "" if the command has one action
  * @args: arguments, for help; NULL if it takes none
  * @brief: one line for help
- * @run: execute it with the words after the verb; returns enum ddctl_exit
- * @show: instead of @run: print objects of this kind
+ * @run: execute it with the words after the verb; returns enum ddctl_exit; NULL to print
+ *	all objects of @show
+ * @show: kind of the objects that it prints
  * @cmd: for @run: DD_CMD_*
  */
 struct verb {
@@ -353,6 +356,12 @@ json_object *object_parse(const struct object *obj, struct nlattr *head, int len
  * table, or a line for each attribute of a single object. Puts @rows.
  */
 void table_print(const struct object *obj, json_object *rows);
+
+/* All names that -o may have, separated by commas, to be freed. */
+char *table_columns(const struct object *obj);
+
+/* Report a name of -o that @obj does not have; enum ddctl_exit. */
+int table_check(const struct object *obj);
 
 /* Print one object in one line: "key value key value". */
 void table_print_line(const struct object *obj, json_object *row);

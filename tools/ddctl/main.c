@@ -186,6 +186,7 @@ static json_object *command_json(const struct command *cmd)
 {
 	json_object *all = json_object_new_object(), *verbs = json_object_new_array();
 	const struct verb *v;
+	char *names;
 
 	for (v = cmd->verbs; v->name; v++) {
 		json_object *verb = json_object_new_object();
@@ -193,6 +194,11 @@ static json_object *command_json(const struct command *cmd)
 		json_add(verb, "verb", json_str(v->name));
 		json_add(verb, "args", json_str(v->args ? v->args : ""));
 		json_add(verb, "brief", json_str(v->brief));
+		if (v->show) {
+			names = table_columns(v->show);
+			json_add(verb, "columns", json_str(names));
+			free(names);
+		}
 		json_object_array_add(verbs, verb);
 	}
 	json_add(all, "command", json_str(cmd->name));
@@ -204,13 +210,20 @@ static json_object *command_json(const struct command *cmd)
 static void print_command(const struct command *cmd)
 {
 	const struct verb *v;
+	char *names;
 
 	printf("ddctl %s - %s\n\n", cmd->name, cmd->brief);
-	for (v = cmd->verbs; v->name; v++)
+	for (v = cmd->verbs; v->name; v++) {
 		printf("  ddctl %s%s%s%s%s\n        %s%s\n", cmd->name,
 		       *v->name ? " " : "", v->name, v->args ? " " : "",
 		       v->args ? v->args : "", v->brief,
 		       v == cmd->verbs && *v->name ? " (if no verb is given)" : "");
+		if (!v->show)
+			continue;
+		names = table_columns(v->show);
+		printf("        columns for -o: %s\n", names);
+		free(names);
+	}
 }
 
 static void print_commands(void)
@@ -224,6 +237,7 @@ static void print_commands(void)
 	printf("\n"
 	       "  -j, --json       print JSON, also for errors\n"
 	       "  -p, --pretty     the same, indented\n"
+	       "  -o, --output     attributes to show, such as pid,uid: see help COMMAND\n"
 	       "  -t, --timestamp  monitor prints times\n"
 	       "  -V, --version    same as the command version\n"
 	       "  -h, --help       this text, or help on the command given\n\n"
@@ -284,7 +298,11 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (argc && !verb->args)
 		return fail(EXIT_USAGE, "%s takes no argument '%s'; see: ddctl help %s",
 			    cmd->name, argv[0], cmd->name);
-	return verb->show ? ddnl_show(verb->show) : verb->run(verb, argc, argv);
+	if (options.columns && !verb->show)
+		return fail(EXIT_USAGE, "-o is an option of commands that show objects only");
+	if (verb->show && table_check(verb->show))
+		return EXIT_USAGE;
+	return verb->run ? verb->run(verb, argc, argv) : ddnl_show(verb->show);
 }
 
 /* Options may stand anywhere; -h after a command describes that command. */
@@ -293,6 +311,7 @@ static int obey(int argc, char **argv)
 	static const struct option list[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "pretty", no_argument, NULL, 'p' },
+		{ "output", required_argument, NULL, 'o' },
 		{ "timestamp", no_argument, NULL, 't' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -306,13 +325,15 @@ static int obey(int argc, char **argv)
 	int c, status = EXIT_OK;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":jptVh", list, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":jpo:tVh", list, NULL)) != -1) {
 		options.json |= c == 'j' || c == 'p';
 		options.pretty |= c == 'p';
 		options.timestamp |= c == 't';
 		options.check |= c == 'c';
 		if (c == 'n')
 			options.node = optarg;
+		if (c == 'o')
+			options.columns = optarg;
 		apply |= c == 'c' || c == 'n';
 		version |= c == 'V';
 		help |= c == 'h';

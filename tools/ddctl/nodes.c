@@ -233,7 +233,7 @@ const struct command command_peer = {
 	.brief = "the other nodes that this one knows",
 	.verbs = (const struct verb[]) {
 		{ "show", "[NUMBER]", "list them, or show all about one",
-		  .run = peer_run, .cmd = DD_CMD_PEER_GET },
+		  .run = peer_run, .show = &object_peers, .cmd = DD_CMD_PEER_GET },
 		{ "add", "NUMBER ADDRESS[:PORT] [dead-time MS] [payload-crc on|off]",
 		  "add one, and connect to it",
 		  .run = peer_run, .cmd = DD_CMD_PEER_ADD },
