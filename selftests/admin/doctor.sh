@@ -46,6 +46,9 @@ test_device() {
 		"memlock", "module", "node", "peers", "port"]'
 	content 'nothing to fix for a member of the group' $as_member
 	finds 'a user outside of the group' device 'usermod -aG dd alice' $as_user
+	chgrp 4711 /dev/dd
+	finds 'a group without a name' device 'groupadd -g 4711 dd' $as_member
+	chgrp dd /dev/dd
 	chmod 600 /dev/dd
 	finds 'a device without group permission' device 'chmod 660' $as_member
 	chmod 666 /dev/dd
@@ -163,12 +166,23 @@ test_module() {
 	finds 'no module' module 'modprobe dd'
 	check 'version: no module' json '.module == null' version
 	exits 'node: no module' 3 ddctl node
+	# In the place of Secure Boot.
+	mount -t tmpfs none /sys/module
+	mkdir -p /sys/module/module/parameters
+	echo Y >/sys/module/module/parameters/sig_enforce
+	finds 'a kernel that loads signed modules only' module 'mokutil --import'
+	echo N >/sys/module/module/parameters/sig_enforce
+	finds 'a kernel that loads all modules' module 'linux-headers-'
+	umount /sys/module
+	: >/run/.containerenv
+	finds 'a container whose host has no module' module 'host of this container'
+	rm /run/.containerenv
 	load
 	check 'version: the same as of the module' \
 		json '.module == .ddctl' version
 }
 
-plan $((24 + 11 + 3))
+plan $((25 + 11 + 6))
 test_device
 test_memlock
 test_node

@@ -242,6 +242,37 @@ static void check_kernel(const struct utsname *uts)
 	}
 }
 
+/* Whether the kernel loads signed modules only, as it does under Secure Boot. */
+static bool wants_signature(void)
+{
+	char *enforce = first_line("/sys/module/module/parameters/sig_enforce");
+	char *lockdown = first_line("/sys/kernel/security/lockdown");
+	bool wants = (enforce && *enforce == 'Y') ||
+		     (lockdown && strchr(lockdown, '[') && !strstr(lockdown, "[none]"));
+
+	free(enforce);
+	free(lockdown);
+	return wants;
+}
+
+/* Docker, Podman and systemd mark their containers. */
+static bool is_container(void)
+{
+	return !access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
+	       !access("/run/systemd/container", F_OK);
+}
+
+static void advise_load(const struct utsname *uts)
+{
+	if (is_container())
+		advise("The module belongs to the host of this container: install and load dd there.");
+	else if (wants_signature())
+		advise("As root: modprobe dd. This kernel refuses a module without a signature ('Key was rejected by service'): make dkms-install signs it; enrol its key: mokutil --import /var/lib/dkms/mok.pub, and restart.");
+	else
+		advise("As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
+		       uts->release);
+}
+
 static void advise_one_version(void)
 {
 	advise("Install module and tools of one version; then, as root: rmmod dd && modprobe dd");
@@ -253,8 +284,7 @@ static bool check_module(const struct utsname *uts)
 
 	if (access("/sys/module/dd", F_OK)) {
 		found(BAD, "module", "dd is not loaded");
-		advise("As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
-		       uts->release);
+		advise_load(uts);
 		return false;
 	}
 	if (strcmp(version, DD_VERSION)) {
@@ -337,9 +367,12 @@ static void say_no_access(const struct stat *st)
 
 	found(BAD, "device", DEVICE " is for user %u and group %s (mode %04o), not for %s",
 	      st->st_uid, gr ? gr->gr_name : "?", st->st_mode & 07777, user_name());
-	if (st->st_gid && (st->st_mode & 0060) == 0060)
-		advise("As root: usermod -aG %s %s; then log in again.",
-		       gr ? gr->gr_name : "GROUP", user_name());
+	if (st->st_gid && (st->st_mode & 0060) == 0060 && gr)
+		advise("As root: usermod -aG %s %s; then log in again.", gr->gr_name, user_name());
+	else if (st->st_gid && (st->st_mode & 0060) == 0060)
+		advise("As root: groupadd -g %u " GROUP " && usermod -aG " GROUP
+		       " %s; then log in again. In a container: start it with --group-add %u.",
+		       st->st_gid, user_name(), st->st_gid);
 	else
 		advise("As root: groupadd -rf " GROUP " && chgrp " GROUP " " DEVICE
 		       " && chmod 660 " DEVICE " && usermod -aG " GROUP
@@ -358,7 +391,7 @@ static int check_device(void)
 
 	if (stat(DEVICE, &st)) {
 		found(BAD, "device", DEVICE ": %s", strerror(errno));
-		advise("Without udev, or in a container: mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc)");
+		advise("In a container: start it with --device " DEVICE ". Without udev: mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc)");
 		return -1;
 	}
 	if (!S_ISCHR(st.st_mode)) {
@@ -381,8 +414,11 @@ static int check_device(void)
 		}
 	} else if (errno == EDQUOT) {
 		memlock_full = true;
-	} else if (errno == EACCES || errno == EPERM) {
+	} else if (errno == EACCES) {
 		say_no_access(&st);
+	} else if (errno == EPERM) {
+		found(BAD, "device", "the container or service may not use " DEVICE);
+		advise("Start the container with --device " DEVICE ", or the service with DeviceAllow=" DEVICE ".");
 	} else {
 		found(BAD, "device", DEVICE ": %s", strerror(errno));
 		advise("As root: rmmod dd && modprobe dd");
