@@ -5,7 +5,7 @@
 # make uninstall	remove them; with DESTDIR empty also stop dd-cluster and
 #			unload the module; the group dd stays
 # make dkms-install	let DKMS build dd.ko for the running kernel, and for each one that
-#			is installed later
+#			is installed later; replaces what DKMS or "make install" has
 # make dkms-uninstall	undo that
 
 INCLUDEDIR	?= $(PREFIX)/include
@@ -27,11 +27,24 @@ MOD_RELEASE	= $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		  $(KDIR)/include/generated/utsrelease.h 2>/dev/null),$(KVER))
 MOD_DIR		= $(INSTALL_MOD_PATH)/lib/modules/$(MOD_RELEASE)
 
+# depmod prefers the module of DKMS to that of "make install": install only one.
+DKMS_MODULE	= $(if $(INSTALL_MOD_PATH),,$(wildcard \
+		  $(MOD_DIR)/updates/dkms/dd.ko $(MOD_DIR)/updates/dkms/dd.ko.?z*))
+
+# A container has no kmod, or no modules of the running kernel.
+DEPMOD		= $(if $(INSTALL_MOD_PATH),,[ ! -d $(MOD_DIR) ] || \
+		  ! command -v depmod >/dev/null || depmod $(MOD_RELEASE))
+
 # --- the module --------------------------------------------------------------
 
-.PHONY: install-module uninstall-module
-INSTALLS   += $(if $(wildcard $(KDIR)/Makefile),install-module,nomodules)
+.PHONY: install-module keep-module uninstall-module
+INSTALLS   += $(if $(wildcard $(KDIR)/Makefile),$(if \
+	      $(DKMS_MODULE),keep-module,install-module),nomodules)
 UNINSTALLS += uninstall-module
+
+keep-module:
+	@echo "dd.ko is not installed: DKMS has $(DKMS_MODULE);" \
+	      "'make dkms-install' replaces it"
 
 # Debian's headers ask for a signature and have no key: hide that message.
 install-module: modules
@@ -39,7 +52,7 @@ install-module: modules
 		INSTALL_MOD_PATH=$(INSTALL_MOD_PATH) \
 		$(if $(wildcard $(KDIR)/certs/signing_key.pem),,\
 		CONFIG_MODULE_SIG_ALL=) modules_install
-	$(if $(INSTALL_MOD_PATH),,depmod $(MOD_RELEASE))
+	$(DEPMOD)
 
 # Some kernels have compressed modules.
 uninstall-module:
@@ -47,7 +60,7 @@ uninstall-module:
 		'' .gz .xz .zst))
 	[ ! -d $(MOD_DIR)/extra ] || \
 		rmdir --ignore-fail-on-non-empty $(MOD_DIR)/extra
-	$(if $(INSTALL_MOD_PATH),,depmod $(MOD_RELEASE))
+	-$(DEPMOD)
 
 # --- files for the module -------------------------------------------------------
 
@@ -107,11 +120,19 @@ uninstall: $$(UNINSTALLS)
 # The files that the module is built from.
 DKMS_FILES = Kbuild dkms.conf LICENSES kernel include/uapi
 
+# DKMS knows a module by its version, which stays the same from commit to commit: remove it
+# first, or DKMS keeps what it has, and build it again for the kernels that had it.
 .PHONY: dkms-install dkms-uninstall
-dkms-install:
+dkms-install: $(if $(DESTDIR),,uninstall-module)
+	rm -rf $(DESTDIR)$(DKMS_SRC)
 	install -d $(DESTDIR)$(DKMS_SRC)
 	tar -c --exclude='*.o' --exclude='*.mod*' --exclude='.*.cmd' \
 		$(DKMS_FILES) | tar -x --no-same-owner -C $(DESTDIR)$(DKMS_SRC)
+	$(if $(DESTDIR),,had=$$(dkms status -m dd -v $(VERSION) | \
+		sed -n 's/^[^,]*, *\([^,]*\),.*/\1/p'); \
+		[ -z "$$had" ] || dkms remove dd/$(VERSION) --all || exit; \
+		for k in $$had; do [ $$k = $(KVER) ] || \
+			dkms install -m dd -v $(VERSION) -k $$k; done)
 	$(if $(DESTDIR),,dkms install dd/$(VERSION))
 
 dkms-uninstall:

@@ -6,7 +6,8 @@
 set -eu
 
 getent group dd >/dev/null ||
-	systemd-sysusers dd.conf 2>/dev/null || groupadd --system dd
+	systemd-sysusers dd.conf 2>/dev/null || groupadd --system dd 2>/dev/null ||
+	echo "the group dd could not be created: create it yourself" >&2
 
 if command -v udevadm >/dev/null && [ -e /run/udev/control ]; then
 	udevadm control --reload

@@ -9,4 +9,4 @@ if [ -d /run/systemd/system ]; then
 	systemctl disable --now dd-cluster 2>/dev/null || true
 fi
 [ ! -e /sys/module/dd ] || rmmod dd 2>/dev/null ||
-	echo "dd is in use, and stays loaded: stop its users, then rmmod dd" >&2
+	echo "dd stays loaded: stop its users, then rmmod dd; outside of a container" >&2

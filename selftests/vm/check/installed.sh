@@ -311,6 +311,86 @@ pc_local() {
 	PKG_CONFIG_LIBDIR=$ROOT/usr/local/lib/pkgconfig pkg-config "$@"
 }
 
+# --- on the machine itself ---------------------------------------------------------
+
+# here COMMAND...: with directories of its own in the place of /etc, /run and /lib/modules,
+# without the programs of sbin, such as depmod, and with those in $WORK/tools.
+here() {
+	rm -rf "${WORK:?}/etc" "${WORK:?}/usr"
+	cp -a /etc "$WORK/etc" 2>/dev/null
+	rm -rf "$WORK/etc/dd"
+	# shellcheck disable=SC2016 # the other shell's
+	unshare -rm bash -ec 'mount --bind "$1/etc" /etc
+		mount -t tmpfs none /run
+		[ ! -d /lib/modules ] || mount -t tmpfs none /lib/modules
+		export PATH="$1/tools:/usr/bin:/bin"
+		shift
+		"$@"' bash "$WORK" "$@"
+}
+export -f build quiet
+export SRC WORK VERSION
+
+# No program of kmod, no kernel headers, no modules of the running kernel.
+as_in_container() {
+	mkdir -p "$WORK/tools"
+	# shellcheck disable=SC2016 # the other shell's
+	here bash -c '
+		quiet build install KDIR=/nonexistent PREFIX="$WORK/usr" &&
+		[ -e "$WORK/usr/lib/libdd.so.0" ] && [ -d /etc/dd ] &&
+		quiet build uninstall KDIR=/nonexistent PREFIX="$WORK/usr" &&
+		[ -z "$(find "$WORK/usr" /etc/dd ! -type d 2>/dev/null)" ]'
+}
+
+# A dkms that, like the real one, keeps what it has of a version.
+fake_dkms() {
+	mkdir -p "$WORK/tools"
+	cat >"$WORK/tools/dkms" <<-'EOT'
+	#!/bin/sh
+	has=$WORK/usr/dkms
+	case $1 in
+	status) [ ! -e "$has" ] || echo "dd/$VERSION, 6.1.0, x86_64: installed" ;;
+	remove) rm -r "$has" ;;
+	install) [ -e "$has" ] || cp -r "$WORK/usr/src" "$has" ;;
+	esac
+	EOT
+	chmod +x "$WORK/tools/dkms"
+}
+
+# The sources of another commit have the same version; files may be gone.
+dkms_again() {
+	fake_dkms
+	# shellcheck disable=SC2016 # the other shell's
+	here bash -c '
+		again() { quiet build dkms-install DKMS_SRC="$WORK/usr/src"; }
+		mkdir -p "$WORK/usr" && again && : >"$WORK/usr/src/kernel/gone.c" &&
+		echo "/* changed */" >>"$SRC/kernel/main.c" && again &&
+		grep -q changed "$WORK/usr/dkms/kernel/main.c" &&
+		[ ! -e "$WORK/usr/dkms/kernel/gone.c" ]'
+}
+
+# One module is installed: that of DKMS, or the other one.
+one_module() {
+	fake_dkms
+	mkdir -p "$WORK/kdir"
+	echo 'modules modules_install:' >"$WORK/kdir/Makefile"
+	# shellcheck disable=SC2016 # the other shell's
+	here bash -c '
+		set -e
+		dir=$WORK/usr/modules
+		with="KDIR=$WORK/kdir MOD_DIR=$dir PREFIX=$WORK/usr DKMS_SRC=$WORK/usr/src"
+		mkdir -p $dir/updates/dkms $dir/extra
+		: >$dir/updates/dkms/dd.ko.xz
+		build -n install $with >"$WORK/log"
+		! grep modules_install "$WORK/log"
+		grep -q "DKMS has $dir/updates/dkms/dd.ko.xz" "$WORK/log"
+		rm $dir/updates/dkms/dd.ko.xz
+		build -n install $with >"$WORK/log"
+		grep -q modules_install "$WORK/log"
+		: >$dir/extra/dd.ko
+		quiet build dkms-install $with
+		[ ! -e $dir/extra/dd.ko ]'
+}
+
 # --- DKMS --------------------------------------------------------------------
 
 # The files for DKMS suffice to build the module.
@@ -387,6 +467,15 @@ check "programs and library: no RUNPATH" no_runpath
 check "tools run with their library" tools_run
 check "make uninstall leaves nothing" uninstall_all
 check "another PREFIX, there and back" other_prefix
+if unshare -rm true 2>/dev/null; then
+	check "installed and uninstalled without kmod and headers" as_in_container
+	check "DKMS: other sources of the same version" dkms_again
+	check "DKMS or make install: one module" one_module
+else
+	skip "installed and uninstalled without kmod and headers" "no namespaces"
+	skip "DKMS: other sources of the same version" "no namespaces"
+	skip "DKMS or make install: one module" "no namespaces"
+fi
 check "DKMS: which kernels" dkms_kernels
 if [ -n "$REL" ]; then
 	check "DKMS: its sources are enough" dkms_sources
