@@ -37,6 +37,8 @@ struct dd_mem {
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 
+#define DDI_MEM_MAX	INT32_MAX	/* bytes of a request */
+
 void ddi_mem_up(struct dd_mem *m, uint64_t size);
 int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
 int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);

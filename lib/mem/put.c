@@ -152,6 +152,8 @@ static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 static DDI_NOINLINE int put_long(struct dd_mem *m, const char *src, size_t len, uint64_t offset,
 				 uint32_t number)
 {
+	if (len > DDI_MEM_MAX)
+		return -EINVAL;
 	ddi_deposit_any(m->put + offset, src, len);
 	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
 }
@@ -181,6 +183,8 @@ static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_
 static DDI_NOINLINE int get_long(struct dd_mem *m, char *dst, size_t len, uint64_t offset,
 				 uint32_t number)
 {
+	if (len > DDI_MEM_MAX)
+		return -EINVAL;
 	fetch(dst, m->get + offset, len);
 	return window_get_end(m, number) ? 0 : mem_get(m, dst, len, offset);
 }

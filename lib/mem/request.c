@@ -70,6 +70,8 @@ static DDI_NOINLINE int mem_wired(struct dd_mem *m, struct dd_sqe *sqe, const vo
 {
 	struct dd_buf buf;
 
+	if (len > DDI_MEM_MAX)
+		return -EINVAL;
 	if (ddi_region_try(m->h, local, len, &buf)) {
 		sqe->flags |= DD_SQE_REGION;
 		sqe->region = buf.region;

@@ -90,6 +90,12 @@ TEST(errors)
 	begin(0, 0);
 	check_eq(dd_put(mem, &was, 8, PAGE - 7, 0), -ERANGE);
 	check_eq(dd_put(mem, &was, 8, 0, 2), -EINVAL);
+	/* Checked before the bounds. */
+	check_eq(dd_put(mem, &was, 1ull << 31, 0, 0), -EINVAL);
+	check_eq(dd_get(mem, &was, (1ull << 32) + 8, 0), -EINVAL);
+	check_eq(dd_put(mem, &was, (1ull << 32) + 8, 0, DD_PUT_NOTIFY), -EINVAL);
+	check_eq(dd_put_async(mem, &was, 1ull << 31, 0, 0), -EINVAL);
+	check_eq(dd_cas(mem, 0, (1ull << 32) + 8, 0, 0, &was, 0), -EINVAL);
 	bad_addresses();
 	check_eq(dd_cas(mem, 4, 8, 0, 0, &was, 0), -EINVAL);
 	check_eq(dd_cas(mem, 0, 5, 0, 0, &was, 0), -EINVAL);
