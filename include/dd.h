@@ -102,8 +102,8 @@ int dd_alloc(struct dd *h, size_t size, void **addr);
  * The memory does not count against RLIMIT_MEMLOCK any more when the call returns, unless an
  * ended connection or a request still uses it for a moment.
  *
- * Return: 0; -EINVAL (not an address of dd_alloc()), -EBUSY (a service or a
- * connection uses it), -EBADID.
+ * Return: 0; -EINVAL (not an address of dd_alloc()), -EBUSY (a service, a connection, a
+ * segment or a redirection uses it), -EBADID.
  */
 int dd_free(struct dd *h, void *addr);
 

@@ -235,6 +235,8 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 	arg->segment = exp->seg.owner;
 	arg->generation = exp->seg.generation;
 	trace_dd_export(exp);
+	/* It has an id, and the context is locked. */
+	WARN_ON_ONCE(!dd_region_use(region));
 	/* The table of ids takes over the reference. */
 	dd_obj_publish(&exp->obj);
 	dd_event(&exp->obj, true);
@@ -460,6 +462,10 @@ static void dd_export_end(struct dd_obj *obj)
 			a->ops->put(a);
 		cond_resched();
 	}
+	/* No channel is alive, and the segment cannot be redirected any more. */
+	dd_region_unuse(exp->seg.mem.region);
+	if (exp->redir.mem.region)
+		dd_region_unuse(exp->redir.mem.region);
 	dd_event(obj, false);
 	/* After the event, which reports the name. */
 	dd_registrar_delete(obj->ctx, &exp->registered);
@@ -580,6 +586,7 @@ static int dd_export_redirect_end(struct dd_export *exp)
 	dd_export_sync(exp);
 	WRITE_ONCE(state->first, redir->first);
 	WRITE_ONCE(state->count, redir->count);
+	dd_region_unuse(redir->mem.region);
 	dd_region_put(redir->mem.region);
 	redir->mem.region = NULL;
 	return 0;
@@ -604,6 +611,10 @@ static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl
 	if (!dd_in_bounds(arg->offset, arg->length, (u64)region->npages << PAGE_SHIFT)) {
 		dd_region_put(region);
 		return -ERANGE;
+	}
+	if (!dd_region_use(region)) {
+		dd_region_put(region);
+		return -ENOENT;
 	}
 	dd_export_redirect_end(exp);
 	exp->redir = (struct dd_redir){

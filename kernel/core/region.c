@@ -234,24 +234,51 @@ const struct dd_obj_ops dd_region_ops = {
  * Its memory is free and no longer charged when this returns, unless something still
  * uses it: then the last user's end frees it.
  *
- * Return: 0; %-ENOENT; %-EBUSY if a service or connection is in it. Segments and
- * requests keep the memory.
+ * Return: 0; %-ENOENT; %-EBUSY if a service or connection is in it, or the driver has allocated
+ * it and a segment or redirection is. Requests keep the memory, and segments pinned memory.
  */
 int dd_region_free(struct dd_ctx *ctx, u32 id)
 {
 	struct dd_region *region = dd_obj_get(ctx, id, &dd_region_ops);
-	int err = 0;
+	bool busy;
 
 	if (!region)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
-	if (RB_EMPTY_ROOT(&region->uses))
+	spin_lock(&region->lock);
+	busy = !RB_EMPTY_ROOT(&region->uses) || (region->segments && !region->pinned);
+	region->freed |= !busy;
+	spin_unlock(&region->lock);
+	if (!busy)
 		dd_region_end(&region->obj);
-	else
-		err = -EBUSY;
 	mutex_unlock(&ctx->lock);
 	dd_region_drop(region);
-	return err;
+	return busy ? -EBUSY : 0;
+}
+
+/**
+ * dd_region_use() - count a segment or redirection in a region
+ * @region: the region; the caller holds a reference
+ *
+ * Return: true, and dd_region_unuse() must be called; false if dd_region_free() was faster.
+ */
+bool dd_region_use(struct dd_region *region)
+{
+	bool used;
+
+	spin_lock(&region->lock);
+	used = !region->freed;
+	region->segments += used;
+	spin_unlock(&region->lock);
+	return used;
+}
+
+/* The segment or redirection has ended: its memory may be freed. */
+void dd_region_unuse(struct dd_region *region)
+{
+	spin_lock(&region->lock);
+	region->segments--;
+	spin_unlock(&region->lock);
 }
 
 static void dd_region_vm_open(struct vm_area_struct *vma)

@@ -24,8 +24,10 @@ struct dd_track;
  *	adjacent pages of the region need not be contiguous, even in a compound page
  * @track: which pages the process has stored to, for a tracked region; else NULL
  * @pgoff: mmap() offset, in pages; 0 if @pinned
- * @lock: protects @uses; innermost
+ * @lock: protects what follows up to @freed; innermost
  * @uses: slices used by services and connections, by offset
+ * @segments: segments and redirections in it that have not ended
+ * @freed: dd_region_free() has ended it
  * @free_work: frees the region, as the last put may be in atomic context
  * @rcu: see struct dd_obj
  */
@@ -36,8 +38,10 @@ struct dd_region {
 	bool pinned;
 	struct dd_track *track;
 	unsigned long pgoff;
-	spinlock_t lock;	/* protects uses */
+	spinlock_t lock;	/* protects uses, segments, freed */
 	struct rb_root uses;
+	u32 segments;
+	bool freed;
 	struct work_struct free_work;
 	struct rcu_head rcu;
 };
@@ -50,6 +54,8 @@ struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length
 int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg);
 void dd_region_unpin(struct dd_region *region);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
+bool dd_region_use(struct dd_region *region);
+void dd_region_unuse(struct dd_region *region);
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 
 extern const struct dd_obj_ops dd_region_ops;

@@ -343,7 +343,7 @@ TEST_F(redir, arguments_are_checked)
 	ASSERT_OK(redirect(self, 0, 0, LEN));
 }
 
-/* A redirection keeps its memory until it ends, or its segment does. */
+/* Memory cannot be freed until its redirection ends, or the segment of that does. */
 TEST_F(redir, the_memory_stays_until_the_end)
 {
 	long long used = memlock_used(&self->ex);
@@ -356,8 +356,7 @@ TEST_F(redir, the_memory_stays_until_the_end)
 		ASSERT_OK(raw_alloc(&self->ex, LEN, &m[i]));
 		ASSERT_OK(mem_redirect(&self->ex, i ? s.segment : self->s.segment, 0,
 				       &m[i], 0, LEN));
-		ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, m[i].id));
-		munmap(m[i].at, LEN);
+		EXPECT_ERR(EBUSY, raw_op(&self->ex, DD_IOC_REGION_FREE, m[i].id));
 	}
 	pattern(self->imem.at, LEN, 1);
 	clear(self, LEN);
@@ -366,6 +365,10 @@ TEST_F(redir, the_memory_stays_until_the_end)
 	EXPECT_LE(used + 2 * LEN, memlock_used(&self->ex));
 	ASSERT_OK(end(self));
 	ASSERT_OK(mem_end(&self->ex, s.segment));
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, m[i].id));
+		munmap(m[i].at, LEN);
+	}
 	EXPECT_TRUE(WAIT_FOR(memlock_used(&self->ex) <= used));
 }
 

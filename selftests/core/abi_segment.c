@@ -90,15 +90,26 @@ TEST_F(mem, a_user_gets_no_more_places_than_are_free)
 	EXPECT_ERR(EUSERS, import_as(self, &s, 1003));
 }
 
-TEST_F(mem, a_segment_keeps_the_memory_of_its_region)
+/* Of the driver. abi_mem_window.c has the same for pinned memory, which a segment keeps. */
+TEST_F(mem, memory_of_segments_cannot_be_freed)
 {
+	struct dd_segment_make s = self->s, again;
 	__u64 word = 0x55;
 
-	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, self->em.id));
+	strcpy((char *)s.key, "abi_mem_again");
+	s.segment = s.generation = 0;
+	s.length = 8;
+	again = s;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_ERR(EBUSY, raw_op(&self->ex, DD_IOC_REGION_FREE, self->em.id));
 	ASSERT_EQ(1, put(self, &word, 0, 8, 0));
-	word = 0;
-	ASSERT_EQ(1, get(self, &word, 0, 8));
-	EXPECT_EQ(0x55, word);
+	EXPECT_EQ(word, *(__u64 *)self->em.at);
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	EXPECT_ERR(EBUSY, raw_op(&self->ex, DD_IOC_REGION_FREE, self->em.id));
+	/* An export that fails leaves nothing. */
+	EXPECT_ERR(EEXIST, mem_export(&self->ex, &again));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, self->em.id));
 }
 
 /* ---- keys and permission ------------------------------------------------ */

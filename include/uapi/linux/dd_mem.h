@@ -334,8 +334,9 @@ enum dd_segment_what {
  * redirected. Words of 4 bytes, aligned in the segment, are stored as such, and @word of
  * struct dd_note is the last word of the segment, wherever it was stored. What no byte will
  * reach any more is replaced by the next %DD_SEGMENT_REDIRECT_TO, after the same that
- * %DD_SEGMENT_REDIRECT_END does. The region keeps its memory until then, or until the end
- * of the segment.
+ * %DD_SEGMENT_REDIRECT_END does. Until then, or until the end of the segment, the region of the
+ * redirection cannot be freed (%EBUSY), nor can that of a segment. If it is pinned memory, it can,
+ * and keeps its pages.
  *
  * Errors: %EINVAL, %ENOENT (the segment; no such channel, grant, region or redirection),
  * %EOPNOTSUPP (the segment has not %DD_SEGMENT_REDIRECT), %EBUSY (there is a redirection),
