@@ -495,7 +495,7 @@ int dd_mem_key(const struct dd_mem *mem, void *key);
  * of an earlier put waits for a slot), -EAGAIN (the import is pending), -ESTALE (the segment has
  * ended), -EINVAL, -ENETDOWN; with another node also -EHOSTUNREACH (the session has ended; it
  * is not known whether this put was executed, and it is not repeated) and -EDQUOT (memory that
- * is not pinned is for a while).
+ * is not pinned is for a while). Never -EINTR: the call goes on after a signal handler.
  */
 int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 	   unsigned int flags);
@@ -550,6 +550,10 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * over, also on one node: see struct dd_note of <linux/dd.h>. Its @error is 0, the error number
  * with which the other node has refused the request, or EIO if the outcome is not known. A
  * call that returns an error posts no note.
+ *
+ * dd_put(), dd_get(), dd_cas(), dd_note(), these calls, dd_wait() and dd_fence() are
+ * async-signal-safe, also in a handler that has interrupted one of them with the same import. The
+ * handler must return: siglongjmp() out of it would leave a request that uses the caller's memory.
  */
 #define DD_NOTIFY_SELF	0x10	/* post a note to the importer */
 #define DD_CAS_STATUS	0x8	/* dd_cas_async(): store 1 if it has replaced the word, else 2 */
@@ -567,7 +571,8 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * same as dd_put(), but for DD_NOTIFY_SELF.
  *
  * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests (see
- * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is;
+ * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is, or any is
+ * while another thread waits in dd_put(), dd_get(), dd_cas() or dd_note() to begin one;
  * -EAGAIN (DD_NOTIFY_SELF: as many own notes are unread as may be); other errors as of dd_put().
  */
 int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
@@ -610,7 +615,8 @@ int64_t dd_cas_async(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t e
  *
  * Return: 0; the error with which the request was refused, see dd_put(); -ESTALE, -EHOSTUNREACH
  * (the access has ended, and it is not known whether the request was executed); -ETIMEDOUT,
- * -EAGAIN (@timeout is 0), -EINTR, -EINVAL (also: @mem is null).
+ * -EAGAIN (@timeout is 0), -EINTR (a signal handler has run; the request is still under way),
+ * -EINVAL (also: @mem is null).
  */
 int dd_wait(struct dd_mem *mem, int64_t request, int64_t timeout);
 

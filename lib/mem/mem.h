@@ -29,11 +29,18 @@ struct dd_mem {
 	size_t window_size;
 	uint32_t queued;	/* the send queue is in use */
 	const uint8_t *result;	/* of another node's segment, else NULL */
-	pthread_mutex_t lock;	/* one request at a time, with @result */
-	void *word;		/* wired, for results of swaps; or NULL */
-	struct ddi_spin spin;	/* for waits for its counters */
-	uint64_t seen;		/* requests whose result was seen; under the lock */
+	pthread_mutex_t lock;	/* numbers of requests, @result and the next three; with signals
+				 * blocked
+				 */
+	uint64_t seen;		/* requests whose results were collected */
 	int error;		/* the first one of these that dd_fence() has to return */
+	int *call[DD_RESULTS];	/* where the result of request n is awaited, NULL for dd_fence();
+				 * a call takes its own away without the lock
+				 */
+	uint32_t waiting;	/* calls that wait until no request is under way; atomic */
+	uint32_t swapping;	/* @word is in use */
+	void *word;		/* wired, for the result of a swap; or NULL */
+	struct ddi_spin spin;	/* for waits for its counters */
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 

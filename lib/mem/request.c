@@ -5,9 +5,12 @@
  * Copyright (C) 2026 The dd authors
  *
  * A request goes by the send queue, which has one entry, or as an array of one if another
- * thread, or the thread that a signal handler has interrupted, uses the queue. With another
- * node a request is one round trip, under a lock, with signals blocked, so that no handler
- * waits for it.
+ * thread, or the thread that a signal handler has interrupted, uses the queue.
+ *
+ * With another node, dd_mem.lock protects the numbers and results of requests. A thread holds
+ * it with all signals blocked, and never while it waits for the other node. So a signal handler
+ * may use the import that it has interrupted: it finds the lock free, or held by another thread
+ * that releases it soon.
  */
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +22,10 @@
 
 #define MEM_WITHHELD_NS	1000000000ull
 #define MEM_FEW		256	/* bytes that the kernel copies faster if they are not wired */
+
+/* In dd_mem.call: the result is not for dd_fence(), and no call awaits it any more. */
+static int mem_taken;
+#define MEM_TAKEN	(&mem_taken)
 
 /* Submit a request as an array of one, and again while the import is busy. */
 static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
@@ -110,59 +117,30 @@ static bool mem_executed(const struct dd_mem *m, uint64_t request)
 }
 
 /*
- * Wait until the last request is done. Returns %-ETIMEDOUT if it was executed but its note
- * waits for a slot, or if the reply that refuses it is late. The caller holds the lock.
+ * Wait until request @n is done. Returns %-ETIMEDOUT after a second if it was executed but its
+ * note waits for a slot, or if the reply that refuses it is late. A signal does not end the wait,
+ * and does not prolong that second by more than another one.
  */
-static int mem_done(struct dd_mem *m)
+static int mem_done(struct dd_mem *m, uint64_t n)
 {
-	uint64_t last = ddi_load(&m->cell->submitted);
+	int64_t left = MEM_WITHHELD_NS, deadline = DD_FOREVER;
 	int ret;
 
-	do {
-		ret = mem_await(m, last, MEM_WITHHELD_NS);
-	} while (ret == -EINTR || (ret == -ETIMEDOUT && !mem_executed(m, last)));
-	return ret;
-}
-
-/*
- * Keep the first error of requests that dd_fence() returns. Called before each request:
- * its result replaces that of the one %DD_RESULTS before it, which is done. The caller
- * holds the lock.
- */
-static void mem_collect(struct dd_mem *m)
-{
-	uint64_t done = ddi_load_acquire(&m->cell->done);
-
-	while (m->seen < done) {
-		int error = m->result[++m->seen % DD_RESULTS];
-
-		if (!m->error)
-			m->error = error;
+	for (;;) {
+		ret = mem_await(m, n, left);
+		if (ret == -EINTR) {
+			if (deadline == DD_FOREVER)
+				deadline = ddi_deadline(left);
+			left = ddi_remaining(deadline);
+		} else if (ret != -ETIMEDOUT && ret != -EAGAIN) {
+			return ret;
+		} else if (mem_executed(m, n)) {
+			return -ETIMEDOUT;
+		} else {
+			left = MEM_WITHHELD_NS;
+			deadline = DD_FOREVER;
+		}
 	}
-}
-
-/* If the note of a request waits, the request is executed, and the next one is refused. */
-static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len)
-{
-	bool swap = sqe->opcode == DD_OP_CAS && m->word;
-	int ret = mem_done(m);
-
-	mem_collect(m);
-	if (!ret)
-		ret = mem_local(m, sqe, swap ? m->word : local, len);
-	else if (ret == -ETIMEDOUT)
-		ret = -EBUSY;
-	if (ret)
-		return ret;
-	ret = mem_done(m);
-	if (swap && (!ret || ret == -ETIMEDOUT))
-		memcpy(local, m->word, len);
-	/* The reply is late: dd_fence() returns its error. */
-	if (ret == -ETIMEDOUT)
-		return 0;
-	/* Returned here, not by dd_fence(). */
-	m->seen = ddi_load(&m->cell->submitted);
-	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
 }
 
 /* A signal handler may use the import. */
@@ -181,18 +159,109 @@ static void mem_unlock(struct dd_mem *m, const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/*
+ * Collect the results of requests that are done: for the calls that wait for them, or the first
+ * error for dd_fence(). The caller holds the lock.
+ */
+static void mem_collect(struct dd_mem *m)
+{
+	uint64_t done = ddi_load_acquire(&m->cell->done);
+	int *call, error;
+	size_t i;
+
+	while (m->seen < done) {
+		i = ++m->seen % DD_RESULTS;
+		error = m->result[i];
+		/* Its call, if any, takes the lock before it reads the result. */
+		call = __atomic_exchange_n(&m->call[i], MEM_TAKEN, __ATOMIC_ACQ_REL);
+		if (!call && !m->error)
+			m->error = error;
+		if (call && call != MEM_TAKEN)
+			*call = -error;
+	}
+}
+
+/*
+ * Begin a request; @call: where its result is wanted, NULL for dd_fence(). Returns its number or
+ * an error. While calls wait until no request is under way, one that is begun meanwhile is
+ * refused: threads that begin requests all the time would delay these calls without end.
+ */
+static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len,
+			 int *call)
+{
+	int64_t ret = -EBUSY;
+	sigset_t before;
+	uint64_t last;
+
+	mem_lock(m, &before);
+	mem_collect(m);
+	last = ddi_load(&m->cell->submitted);
+	/* The result of a request replaces that of the one %DD_RESULTS before it. */
+	if (last - m->seen < (call || ddi_load(&m->waiting) ? 1 : DD_RESULTS))
+		ret = mem_local(m, sqe, local, len);
+	if (!ret) {
+		ret = last + 1;
+		ddi_store(&m->call[ret % DD_RESULTS], call);
+	}
+	mem_unlock(m, &before);
+	return ret;
+}
+
+/* If the note of a request waits, the request is executed, and the next one is refused. */
+static int64_t mem_begin_alone(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
+			       size_t len, int *call)
+{
+	int64_t ret;
+
+	__atomic_add_fetch(&m->waiting, 1, __ATOMIC_RELAXED);
+	do {
+		ret = mem_done(m, ddi_load(&m->cell->submitted));
+		if (ret)
+			break;
+		ret = mem_begin(m, sqe, local, len, call);
+	} while (ret == -EBUSY);
+	__atomic_sub_fetch(&m->waiting, 1, __ATOMIC_RELAXED);
+	return ret == -ETIMEDOUT ? -EBUSY : ret;
+}
+
+/* Wait for the result of request @n, which *@call awaits. */
+static int mem_end(struct dd_mem *m, uint64_t n, int *call)
+{
+	int ret = mem_done(m, n), result = -(int)ddi_load(&m->result[n % DD_RESULTS]);
+	/* If a reply that refuses it is late, dd_fence() returns its error. */
+	int *left = ret == -ETIMEDOUT && !result ? NULL : MEM_TAKEN, *mine = call;
+	sigset_t before;
+
+	if (!__atomic_compare_exchange_n(&m->call[n % DD_RESULTS], &mine, left, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		/* It was collected. The thread that stores it in *@call holds the lock. */
+		mem_lock(m, &before);
+		mem_unlock(m, &before);
+		result = *call;
+	}
+	return ret && ret != -ETIMEDOUT ? ret : result;
+}
+
 static DDI_NOINLINE int mem_remote(struct dd_mem *m, struct dd_sqe *sqe, void *local,
 				   size_t len)
 {
-	sigset_t before;
-	int ret;
+	int64_t n;
+	bool swap;
+	int call;
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	mem_lock(m, &before);
-	ret = mem_far(m, sqe, local, len);
-	mem_unlock(m, &before);
-	return ret;
+	/* If another call uses the wired word, the kernel pins that of the caller. */
+	swap = sqe->opcode == DD_OP_CAS && m->word &&
+	       !__atomic_exchange_n(&m->swapping, 1, __ATOMIC_ACQUIRE);
+	n = mem_begin_alone(m, sqe, swap ? m->word : local, len, &call);
+	if (n > 0)
+		n = mem_end(m, n, &call);
+	if (swap && !n)
+		memcpy(local, m->word, len);
+	if (swap)
+		ddi_store_release(&m->swapping, 0);
+	return n;
 }
 
 /* Execute a request by the kernel, and wait until it is done; 0 or an error. */
@@ -205,20 +274,9 @@ int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size
 /* Begin a request. Returns its number, 0 if it is done, or an error. */
 int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
-	sigset_t before;
-	int64_t ret;
-
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	if (!m->result)
-		return mem_local(m, sqe, local, len);
-	mem_lock(m, &before);
-	mem_collect(m);
-	ret = mem_local(m, sqe, local, len);
-	if (!ret)
-		ret = ddi_load(&m->cell->submitted);
-	mem_unlock(m, &before);
-	return ret;
+	return m->result ? mem_begin(m, sqe, local, len, NULL) : mem_local(m, sqe, local, len);
 }
 
 DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)

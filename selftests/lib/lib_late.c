@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
 
@@ -26,8 +27,10 @@
 /* Bytes of a packet: longer than an acknowledgment by IPv6, shorter than a reply by IPv4. */
 #define ACK	"136"
 
-/* Waits of the library for a counter that have timed out; ends that a signal has interrupted. */
-static int timeouts, interrupted;
+/* Requests that were begun; waits of the library for a counter that have timed out; ends that a
+ * signal has interrupted.
+ */
+static int begun, timeouts, interrupted;
 
 /* Instead of libc's. */
 int ioctl(int fd, unsigned long request, ...)
@@ -40,6 +43,8 @@ int ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(args, void *);
 	va_end(args);
 	ret = syscall(SYS_ioctl, fd, request, arg);
+	if (ret > 0 && request == DD_IOC_DOORBELL)
+		__atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
 	if (ret < 0 && errno == ETIMEDOUT && request == DD_IOC_CONN_WAIT)
 		__atomic_add_fetch(&timeouts, 1, __ATOMIC_RELAXED);
 	if (ret < 0 && errno == EINTR && request == DD_IOC_END)
@@ -141,14 +146,73 @@ TEST(a_late_reply_is_waited_for)
 	end();
 }
 
+static int signals;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&signals, 1, __ATOMIC_RELAXED);
+}
+
+static int put_page(struct request *r)
+{
+	return dd_put(mem, r->result, PAGE, 0, 0);
+}
+
+/* Handlers run during the round trip, and the call goes on afterwards. */
+static void interrupt(int (*call)(struct request *), enum node late)
+{
+	static struct request r;
+	int before = __atomic_load_n(&begun, __ATOMIC_RELAXED), i;
+
+	r.run = call;
+	r.over = 0;
+	signals = 0;
+	hold(late, 1);
+	check_eq(pthread_create(&r.thread, NULL, run, &r), 0);
+	while (__atomic_load_n(&begun, __ATOMIC_RELAXED) == before)
+		sched_yield();
+	for (i = 0; i < 10000 && __atomic_load_n(&signals, __ATOMIC_RELAXED) < 3; i++) {
+		check_eq(pthread_kill(r.thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	check(__atomic_load_n(&signals, __ATOMIC_RELAXED) >= 3);
+	check(!__atomic_load_n(&r.over, __ATOMIC_ACQUIRE));
+	hold(late, 0);
+	check_eq(pthread_join(r.thread, NULL), 0);
+	check_eq(r.ret, 0);
+}
+
+TEST(no_signal_waits_for_the_other_node)
+{
+	const struct sigaction sa = { .sa_handler = on_signal };
+
+	begin(0, 0);
+	check_eq(sigaction(SIGUSR1, &sa, NULL), 0);
+	interrupt(put_page, IMPORTER);
+	*(uint64_t *)(shared + 8) = 5;
+	interrupt(swap, EXPORTER);
+	check_eq(*(uint64_t *)(shared + 8), 6);
+	interrupt(get_page, EXPORTER);
+	interrupt(get_word, EXPORTER);
+	end();
+}
+
 /* The call does not wait for the refusal, and the next one is refused until it has come. */
 TEST(a_late_refusal_is_left_to_the_fence)
 {
+	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } }, never = { 0 };
+	const struct sigaction sa = { .sa_handler = on_signal };
+
 	begin(1, DD_NOTIFY_IF_ASKED);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
 	hold(EXPORTER, 1);
+	/* Signals do not prolong the second for which a call waits. */
+	check_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	check_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), -EBUSY);
+	check_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
 	check_eq(dd_fence(mem, 0), -EAGAIN);
 	hold(EXPORTER, 0);
 	check_eq(dd_fence(mem, -1), -EACCES);
@@ -158,10 +222,6 @@ TEST(a_late_refusal_is_left_to_the_fence)
 	check_eq(dd_export_inhibit(ex, segment, 0), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
 	end();
-}
-
-static void on_signal(int sig)
-{
 }
 
 static int unimport(struct request *r)

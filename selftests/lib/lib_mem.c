@@ -8,15 +8,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
 
 #include "segment.h"
+
+#define SIGNALS	1000
+#define ROUNDS	200
 
 TEST(put_get_and_swap)
 {
@@ -518,36 +521,129 @@ TEST(words_are_whole)
 
 static volatile sig_atomic_t handled, failed;
 
+/* By the windows and by the kernel. */
 static void on_signal(int sig)
 {
+	uint64_t n = handled, was = 0;
+	int64_t request;
+
 	(void)sig;
-	if (dd_put(mem, (const void *)&handled, sizeof(handled), 128, 0))
+	if (dd_put(mem, &n, 8, 128, 0) || dd_get(mem, &was, 8, 128) || was != n ||
+	    dd_cas(mem, 128, 8, n, n + 1, &was, 0) || was != n)
 		failed = 1;
-	handled++;
+	while ((request = dd_get_async(mem, &was, 8, 128, 0)) == -EBUSY)
+		if (dd_fence(mem, -1))
+			failed = 1;
+	if (request < 0 || dd_wait(mem, request, -1) || was != n + 1 ||
+	    dd_put(mem, &n, 8, 140, DD_PUT_NOTIFY) || dd_cas(mem, 140, 8, n, 0, &was, 0) != -EINVAL)
+		failed = 1;
+	__atomic_store_n(&handled, n + 1, __ATOMIC_RELEASE);
 }
 
-/* Signals arrive at any instruction of the calls. */
-TEST(a_handler_may_put)
+/* One signal after another: they arrive at any instruction of the calls. */
+static void *send_signals(void *arg)
 {
-	const struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct itimerval often = { { 0, 200 }, { 0, 200 } };
-	const struct itimerval never = { { 0, 0 }, { 0, 0 } };
-	uint64_t n = 0, was;
+	const pthread_t *to = arg;
+
+	for (int n = 0; n < SIGNALS && !failed; n++) {
+		check_eq(pthread_kill(*to, SIGALRM), 0);
+		while (__atomic_load_n(&handled, __ATOMIC_ACQUIRE) == n && !failed)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void use_import(uint64_t n, uint64_t *wired)
+{
+	uint64_t was = 0, other = 0;
+	int64_t request;
+
+	if (dd_cas(mem, 8, 8, n, n + 1, &was, 0) || was != n)
+		failed = 1;
+	*wired = n;
+	if (dd_put(mem, wired, 8, 16, 0) || dd_get(mem, wired + 1, 8, 16) || wired[1] != n)
+		failed = 1;
+	while ((request = dd_put_async(mem, &n, 8, 24, 0)) == -EBUSY)
+		if (dd_fence(mem, -1))
+			failed = 1;
+	if (request < 0 || dd_get(mem, &other, 8, 24) || other != n)
+		failed = 1;
+	/* The other node refuses a word that is not aligned. */
+	if (dd_cas(mem, 12, 8, 0, 1, &was, 0) != -EINVAL || dd_fence(mem, -1))
+		failed = 1;
+}
+
+TEST(a_handler_may_use_the_import)
+{
+	const struct sigaction sa = { .sa_handler = on_signal };
+	pthread_t self = pthread_self(), t;
+	uint64_t n = 0, *wired;
 
 	begin(0, 0);
-	/* Between nodes a handler takes longer than that. */
-	if (far)
-		often.it_interval.tv_usec = 20000;
+	check_eq(dd_alloc(im, PAGE, (void **)&wired), 0);
 	handled = failed = 0;
 	check_eq(sigaction(SIGALRM, &sa, NULL), 0);
-	check_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
-	while (handled < 200 && !failed) {
-		if (dd_cas(mem, 8, 8, n, n + 1, &was, 0) || was != n)
-			failed = 1;
-		n++;
-	}
-	check_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	check_eq(pthread_create(&t, NULL, send_signals, &self), 0);
+	while (__atomic_load_n(&handled, __ATOMIC_ACQUIRE) < SIGNALS && !failed)
+		use_import(n++, wired);
+	check_eq(pthread_join(t, NULL), 0);
 	check_eq(failed, 0);
 	check_eq(*(volatile uint64_t *)(shared + 8), n);
+	end();
+}
+
+static void *get_without_pause(void *arg)
+{
+	static uint64_t words[16];
+	const bool *stop = arg;
+	int64_t request, last = 0;
+	int errors = 0;
+
+	for (unsigned int i = 0; !__atomic_load_n(stop, __ATOMIC_RELAXED); i++) {
+		request = dd_get_async(mem, words + i % 16, 8, 0, 0);
+		if (request >= 0)
+			last = request;
+		else
+			errors += request != -EBUSY || dd_wait(mem, last, -1);
+	}
+	errors += dd_fence(mem, -1) != 0;
+	check_eq(errors, 0);
+	return NULL;
+}
+
+static void *count(void *arg)
+{
+	uint64_t was = 0, value = 0;
+	int errors = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		do {
+			value = was;
+			errors += dd_cas(mem, 8, 8, value, value + 1, &was, 0) != 0;
+		} while (was != value && !errors);
+		errors += dd_cas(mem, 12, 8, 0, 1, &was, 0) != -EINVAL;
+		errors += dd_put(mem, &value, 8, 16 + 8 * (uintptr_t)arg, 0) != 0;
+		errors += dd_get(mem, &was, 8, 8) || was <= value;
+	}
+	check_eq(errors, 0);
+	return NULL;
+}
+
+/* Each call gets its own result, however many others are done before it looks. */
+TEST(threads_share_an_import)
+{
+	bool stop = false;
+	pthread_t pump, t[3];
+	uintptr_t i;
+
+	begin(0, 0);
+	check_eq(pthread_create(&pump, NULL, get_without_pause, &stop), 0);
+	for (i = 0; i < 3; i++)
+		check_eq(pthread_create(&t[i], NULL, count, (void *)i), 0);
+	for (i = 0; i < 3; i++)
+		check_eq(pthread_join(t[i], NULL), 0);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	check_eq(pthread_join(pump, NULL), 0);
+	check_eq(*(volatile uint64_t *)(shared + 8), 3 * ROUNDS);
 	end();
 }
