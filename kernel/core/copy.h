@@ -126,6 +126,15 @@ static inline size_t dd_copy_last(const void *dst, size_t len)
 	return min_t(size_t, tail ? tail : 8, len);
 }
 
+/*
+ * Bytes at the end of a piece that are loaded and stored by words: those after the last aligned
+ * word, and of the @last piece at least one word.
+ */
+static inline size_t dd_copy_rest(const void *dst, size_t len, bool last)
+{
+	return last ? dd_copy_last(dst, len) : min_t(size_t, (unsigned long)(dst + len) & 7, len);
+}
+
 /**
  * dd_copy_final() - store the last bytes of a message
  * @dst: destination, at the position given by dd_copy_last()

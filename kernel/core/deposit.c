@@ -135,12 +135,12 @@ u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 }
 
 /**
- * dd_deposit_tail() - store the last bytes of a message, its last word in the segment
+ * dd_deposit_tail() - store the last bytes of a message, with its last word in the segment
  * @ch: the channel, locked
  * @p: @msgid, @dst and @off of the bytes
  * @tail: the bytes
- * @ntail: number of bytes, at most 8
- * @word: (out) the bytes as a little-endian word
+ * @ntail: number of bytes
+ * @word: (out) the last word in the segment, as in struct dd_note
  *
  * A redirection, or a page of the region, may begin within them: segments begin at any
  * multiple of 4.
@@ -150,10 +150,12 @@ u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
 		    size_t ntail, u64 *word)
 {
+	size_t n;
 	int err;
 
+	n = dd_copy_last((void *)(uintptr_t)p->off, ntail);
 	*word = 0;
-	memcpy(word, tail, ntail);
+	memcpy(word, tail + ntail - n, n);
 	do {
 		p->len = ntail;
 		err = dd_deposit_place(ch, p);
@@ -320,7 +322,7 @@ int dd_store_user(void __user *to, const void *from, size_t len)
 static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 			   bool last, u64 *word)
 {
-	size_t tail = last ? dd_copy_last(dst, len) : 0;
+	size_t tail = dd_copy_rest(dst, len, last);
 	size_t lead = dd_copy_lead(dst, len - tail), missing = len;
 	u8 part[8];
 
@@ -332,7 +334,9 @@ static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 			missing += tail;
 	}
 	pagefault_enable();
-	if (!missing && tail)
+	if (!missing && tail && !last)
+		dd_copy_tail(dst + len - tail, part, tail);
+	else if (!missing && tail)
 		*word = dd_copy_final(dst + len - tail, part, tail);
 	return missing;
 }

@@ -177,6 +177,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
 	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
 	exp->seg.inhibit = arg->flags & DD_SEGMENT_INHIBITED;
+	exp->seg.split = arg->flags & DD_SEGMENT_REDIRECT || arg->offset % sizeof(u64);
 	exp->seg.uid = current_euid();
 	exp->seg.cookie = arg->cookie;
 	exp->seg.ops = &dd_export_segment_ops;

@@ -157,7 +157,7 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	trace_dd_deposit(imp, op, n);
 }
 
-/* PUT. If the segment can be redirected, each piece has its place: the slow path. */
+/* PUT. If its pieces may have places of their own, the slow path finds them. */
 static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
@@ -170,7 +170,7 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	/* The note of the previous message must be posted before the next may come. */
 	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
 		return -EBUSY;
-	if (unlikely(ch->seg->state))
+	if (unlikely(ch->seg->split))
 		return -EINPROGRESS;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
 		if (!dd_local_copy_present(ch, op, at))
@@ -187,28 +187,28 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 
 /*
  * Between two pieces, with nothing locked: fault in the next bytes of the source,
- * reschedule, and check for a fatal signal. The last word of a message is copied as a
- * whole, so at least one word must be readable.
+ * reschedule, and check for a fatal signal. The last bytes of a message are copied at once, so
+ * as many must be readable.
  */
 static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 {
 	if (op->sqe.flags & DD_SQE_UNWIRED &&
 	    (fault_in_readable(op->user + done, want) == want ||
-	     fault_in_readable(op->user + done, min_t(size_t, want, 8))))
+	     fault_in_readable(op->user + done, min_t(size_t, want, 16))))
 		return -EFAULT;
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /*
- * Deposit the last @ntail bytes of a message as one word, since a redirection may begin or
- * end within them. Returns -EAGAIN if a page of the source is not present.
+ * Deposit the last @ntail bytes of a message; a redirection or a page may begin within them.
+ * Returns -EAGAIN if a page of the source is not present.
  */
 static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_place *p,
 			 size_t ntail)
 {
 	u64 off = op->sqe.len - ntail;
-	u8 tail[8] __aligned(8);
+	u8 tail[16] __aligned(8);
 	size_t left, n;
 	int err = 0;
 	void *src;
@@ -233,9 +233,22 @@ static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_plac
 }
 
 /* Most bytes at @off that are copied at a time: up to an aligned place. */
-static size_t dd_local_chunk(u64 off)
+static size_t dd_local_chunk(const struct dd_segment *seg, u64 off)
 {
-	return DD_COPY_CHUNK - (off & 7);
+	return DD_COPY_CHUNK - ((seg->mem.offset + off) & 7);
+}
+
+/*
+ * Bytes at the end of a message with its last word in the segment, and with the aligned word of
+ * memory that this begins in, which is stored as a whole unless it is redirected.
+ */
+static size_t dd_local_last(const struct dd_segment *seg, u64 dst, u64 len)
+{
+	size_t n = dd_copy_last((void *)(uintptr_t)(seg->mem.offset + dst), len);
+
+	if (n < dd_copy_last((void *)(uintptr_t)dst, len))
+		n += 8;
+	return min_t(u64, n, len);
 }
 
 /*
@@ -250,12 +263,12 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 	size_t ntail = 0;
 	int err;
 
-	/* A redirection may split the last aligned word: find it by the offset in the segment. */
-	if (ch->seg->state)
-		ntail = dd_copy_last((void *)(uintptr_t)p.dst, len);
+	/* As between nodes, the last word is the one of the segment. */
+	if (ch->seg->split)
+		ntail = dd_local_last(ch->seg, p.dst, len);
 	for (;;) {
 		p.off = p.dst + done;
-		p.len = min_t(u64, len - ntail - done, dd_local_chunk(p.off));
+		p.len = min_t(u64, len - ntail - done, dd_local_chunk(ch->seg, p.off));
 		err = dd_deposit_place(ch, &p);
 		if (err)
 			return err;
@@ -301,7 +314,7 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 /* Copy bytes of a page to user memory, the last word last. Returns the number not copied. */
 static size_t dd_local_store(void __user *to, const void *src, size_t len, bool last)
 {
-	size_t tail = last ? dd_copy_last((const void __force *)to, len) : 0;
+	size_t tail = dd_copy_rest((const void __force *)to, len, last);
 	size_t lead = dd_copy_lead((const void __force *)to, len - tail), missing = len;
 
 	pagefault_disable();
@@ -367,7 +380,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 
 	spin_lock(&ch->lock);
 	for (;;) {
-		most = min_t(u64, len - done, dd_local_chunk(op->sqe.dst + done));
+		most = min_t(u64, len - done, dd_local_chunk(ch->seg, op->sqe.dst + done));
 		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + done, most, &at);
 		if (err)
 			break;

@@ -52,6 +52,8 @@ struct dd_redir {
  * @direct_any: importers of other users may send directly
  * @whole_pages: importers may see the rest of its first and its last page
  * @shown: an importer has mapped the window; under dd_list.lock
+ * @split: a PUT may be stored in places that do not begin with an aligned word of 8 bytes: the
+ *	segment can be redirected, or begins elsewhere. Its last word is then stored apart
  * @mixed: the window may hold messages of an earlier importer in another context
  * @index: number of the segment among those of its owner's service; names it in direct
  *	notes
@@ -78,6 +80,7 @@ struct dd_segment {
 	bool direct_any;
 	bool whole_pages;
 	bool shown;
+	bool split;
 	bool mixed;
 	u32 index;
 	kuid_t uid;

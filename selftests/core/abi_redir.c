@@ -170,28 +170,20 @@ TEST_F(redir, bytes_inside_are_redirected_and_others_not)
 	}
 }
 
-/* The word of a note is that of the segment, even if it was stored in two places. */
+/* Wherever the segment begins, and the word is stored. */
 TEST_F(redir, notes_hold_the_last_word_of_the_segment)
 {
-	struct dd_note n;
-	size_t at, end_at;
-	__u64 word;
+	struct mem_noted t = {
+		.ex = &self->ex, .im = &self->im, .m = &self->em, .imem = &self->imem,
+		.list = &self->list, .node = mem_node(&self->im),
+	};
 
-	pattern(self->imem.at, 64, 1);
-	for (end_at = 17; end_at <= 32; end_at++)
-		for (at = 0; at <= 32; at += 4) {
-			ASSERT_OK(redirect(self, at, 4, 64));
-			ASSERT_EQ(1, put_by(self, variant, &self->i, 0, 0, end_at,
-					    DD_SQE_NOTIFY));
-			ASSERT_OK(end(self));
-			word = 0;
-			memcpy(&word, self->imem.at + (end_at - 1) / 8 * 8,
-			       end_at - (end_at - 1) / 8 * 8);
-			ASSERT_TRUE(raw_take(&self->ex, self->list.list_unit, &n));
-			ASSERT_EQ(word, n.word);
-			ASSERT_EQ(end_at, n.len);
-			ASSERT_EQ(0, n.offset);
-		}
+	for (t.offset = 0; t.offset <= 12; t.offset += 4) {
+		t.to = NULL;
+		ASSERT_EQ(0, mem_words_wrong(&t));
+		t.to = &self->to;
+		ASSERT_EQ(0, mem_words_wrong(&t));
+	}
 }
 
 /* More than is copied with the channel locked once. */

@@ -77,6 +77,24 @@ TEST_F(far, redirection_may_begin_anywhere)
 		}
 }
 
+/* As on one node, wherever the segment begins, and the word is stored. */
+TEST_F(far, notes_hold_the_last_word_of_the_segment)
+{
+	struct mem_noted t = {
+		.ex = &self->ex, .im = &self->im, .m = &self->em, .imem = &self->imem,
+		.list = &self->list, .node = 2,
+	};
+	struct mem to;
+
+	ASSERT_OK(raw_alloc(&self->ex, PAGE, &to));
+	for (t.offset = 0; t.offset <= 12; t.offset += 4) {
+		t.to = NULL;
+		ASSERT_EQ(0, mem_words_wrong(&t));
+		t.to = &to;
+		ASSERT_EQ(0, mem_words_wrong(&t));
+	}
+}
+
 static void check_redirected(struct __test_metadata *_metadata, FIXTURE_DATA(far) *self)
 {
 	static char from[BULK];

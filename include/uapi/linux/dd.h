@@ -275,9 +275,13 @@ enum dd_note_type {
  *	connection the id of the service | block number << 32
  * @offset: byte offset of the message in the receiver's block
  * @len: bytes in the message
- * @word: last aligned 8-byte word that the message has written, or its tail; 0
- *	for an empty message. In a close note: position in the connection's direct
- *	ring after its last unread note, 0 if there is none
+ * @word: the last n bytes of the message, low byte first, and zeros: with end = @offset + @len,
+ *	n is end % 8, or 8 if that is 0, but at most @len. It does not depend on addresses, nor
+ *	on where the bytes were stored. So if n is 8, @word is the last word of 8 bytes; if end
+ *	is a multiple of 4, and @len is not less, the last word of 4 bytes is
+ *	@word >> 8 * (n - 4). Of a CAS: the value that the word had; of a NOTE: 0. In a close
+ *	note: position in the connection's direct ring after its last unread note, 0 if there
+ *	is none
  * @msgid: number of this message on its connection, from 1
  * @tag: as in struct dd_sqe
  * @type: enum dd_note_type
