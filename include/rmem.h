@@ -280,7 +280,8 @@ int rm_write(rm_desc_t rd, size_t off, size_t count, int notify);
  * @count: number of bytes, below 2 GiB
  * @notify: RM_NOTIFY and RM_SWAP, combined; with RM_SWAP @count is a multiple of 4
  *
- * Return: as of rm_write(); EFAULT. On the node of the segment a bad address may raise SIGSEGV.
+ * Return: as of rm_write(); EFAULT; ENOMEM (RM_SWAP: the bytes are swapped in a copy). On the node
+ * of the segment a bad address may raise SIGSEGV.
  */
 int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int notify);
 
@@ -296,7 +297,8 @@ int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int 
  *
  * The call does not wait. The last word is stored after the others.
  *
- * Return: as of rm_write(); ERANGE also if @rd ends before.
+ * Return: as of rm_write(); ERANGE also if @rd ends before; ENOMEM, EDQUOT (RM_SWAP: the bytes are
+ * swapped in a copy, which is pinned for a while).
  */
 int rm_read(rm_desc_t rs, size_t soff, size_t count, rm_seg_t rd, size_t doff, int notify);
 

@@ -11,13 +11,16 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "rmem_int.h"
 
-#define SWAP_PART	256	/* bytes that are swapped and written at a time */
+#define SWAP_FEW	1024	/* bytes that are swapped without memory from the heap */
+
+typedef uint32_t __attribute__((may_alias)) swap_word;
 
 /**
  * struct rm_noting - an import whose own notes go to a segment
@@ -235,35 +238,62 @@ static int import_noting(struct rm_import *m, const struct rm_segment *s, struct
 
 /* ---- operations ------------------------------------------------------------- */
 
+/* Store each word as a whole, if it is aligned, and the last one after the others. */
 static void swap_words(char *to, const char *from, size_t count)
 {
+	bool aligned = !((uintptr_t)to % sizeof(uint32_t));
 	uint32_t word;
 
 	for (; count; to += sizeof(word), from += sizeof(word), count -= sizeof(word)) {
 		memcpy(&word, from, sizeof(word));
 		word = __builtin_bswap32(word);
-		memcpy(to, &word, sizeof(word));
+		if (aligned)
+			__atomic_store_n((swap_word *)to, word, __ATOMIC_RELEASE);
+		else
+			memcpy(to, &word, sizeof(word));
 	}
 }
 
+/*
+ * Where the words of an operation are swapped: @few, or memory of its own, as long as the bytes
+ * are inside the segment. Returns NULL with *@error set.
+ */
+static char *swap_begin(struct dd_mem *mem, size_t off, size_t count, char few[SWAP_FEW],
+			int64_t *error)
+{
+	size_t size = dd_mem_size(mem);
+	char *buf = few;
+
+	*error = 0;
+	if (count % sizeof(uint32_t) || count > INT32_MAX)
+		*error = -EINVAL;
+	else if (off > size || count > size - off)
+		*error = -ERANGE;
+	else if (count > SWAP_FEW && !(buf = malloc(count)))
+		*error = -ENOMEM;
+	return *error ? NULL : buf;
+}
+
+static void swap_end(char *buf, const char *few)
+{
+	if (buf != few)
+		free(buf);
+}
+
+/* One request. The kernel copies @buf, which is not pinned, before the call returns. */
 static int64_t write_swapped(struct dd_mem *mem, size_t off, const char *src, size_t count,
 			     unsigned int notify)
 {
-	char part[SWAP_PART];
+	char few[SWAP_FEW], *buf;
 	int64_t ret;
 
-	if (count % 4)
-		return -EINVAL;
-	for (; count > sizeof(part); count -= sizeof(part)) {
-		swap_words(part, src, sizeof(part));
-		ret = dd_put_async(mem, part, sizeof(part), off, 0);
-		if (ret < 0)
-			return ret;
-		src += sizeof(part);
-		off += sizeof(part);
-	}
-	swap_words(part, src, count);
-	return dd_put_async(mem, part, count, off, notify);
+	buf = swap_begin(mem, off, count, few, &ret);
+	if (!buf)
+		return ret;
+	swap_words(buf, src, count);
+	ret = dd_put_async(mem, buf, count, off, notify);
+	swap_end(buf, few);
+	return ret;
 }
 
 RM_API int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int notify)
@@ -308,12 +338,19 @@ static char *segment_bytes(const struct rm_import *m, const struct rm_segment *s
 	return (char *)s->attr.addr + offset;
 }
 
+/* One request. The words are swapped before they are stored at @to. */
 static int64_t read_swapped(struct dd_mem *mem, size_t soff, size_t count, char *to)
 {
-	int ret = count % 4 ? -EINVAL : dd_get(mem, to, count, soff);
+	char few[SWAP_FEW], *buf;
+	int64_t ret;
 
+	buf = swap_begin(mem, soff, count, few, &ret);
+	if (!buf)
+		return ret;
+	ret = dd_get(mem, buf, count, soff);
 	if (!ret)
-		swap_words(to, to, count);
+		swap_words(to, buf, count);
+	swap_end(buf, few);
 	return ret;
 }
 

@@ -661,7 +661,7 @@ TEST(RM_20_words_are_whole)
 TEST(RM_31_bytes_are_swapped)
 {
 	static uint32_t words[200];
-	int i;
+	int i, changed = 0;
 
 	begin(RM_ALL, RM_CONDITIONAL);
 	rm_mr[0] = 0x01020304;
@@ -673,12 +673,72 @@ TEST(RM_31_bytes_are_swapped)
 	for (i = 0; i < 200; i++)
 		check_eq(((uint32_t *)(board + 4))[i], __builtin_bswap32(i));
 	check_eq(owner_note(seg, &note), 1);
+	check_eq(note.offset, 4);
+	check_eq(note.count, sizeof(words));
 	check_eq(owner_note(seg, &note), 0);
 	check_eq(rm_read(rd, 4, sizeof(words), own, 2, RM_SWAP), 0);
 	check(!memcmp(local + 2, words, sizeof(words)));
 	check_errno(rm_write(rd, 0, 3, RM_SWAP), EINVAL);
 	check_errno(rm_read(rd, 0, 3, own, 0, RM_SWAP), EINVAL);
 	check_errno(rm_read(rd, 0, 4, own, 0, RM_SWAP | RM_NOTIFY), EINVAL);
+	/* Nothing of what does not fit is stored. */
+	memset(board, 0, BOARD);
+	memset(local, 1, BOARD);
+	check_errno(rm_write_block(rd, BOARD - 796, words, sizeof(words), RM_SWAP), ERANGE);
+	check_errno(rm_read(rd, BOARD - 796, sizeof(words), own, 0, RM_SWAP), ERANGE);
+	check_eq(rm_fence(rd, -1), 0);
+	for (i = 0; i < BOARD; i++)
+		changed += board[i] || local[i] != 1;
+	check_eq(changed, 0);
+	end();
+}
+
+/* Words in memory, swapped or not, until @stop; counts those that are not swapped. */
+static void *watch_swapped(void *arg)
+{
+	const volatile uint32_t *words = arg;
+	int seen = 0;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		for (size_t i = 0; i < BOARD / 4; i += 64)
+			seen += words[i] == 0x01020304;
+	torn = seen;
+	return NULL;
+}
+
+/* An operation is one request, however long, and its words are swapped before they are stored. */
+TEST(RM_31_all_bytes_of_a_segment_are_swapped)
+{
+	uint32_t *from, *to;
+	pthread_t thread;
+	int i, k, wrong = 0;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	from = (uint32_t *)local;
+	to = (uint32_t *)board;
+	for (i = 0; i < BOARD / 4; i++)
+		from[i] = i;
+	check_eq(fenced(rm_write_block(rd, 0, from, BOARD, RM_SWAP | RM_NOTIFY)), 0);
+	for (i = 0; i < BOARD / 4; i++)
+		wrong += to[i] != __builtin_bswap32(i);
+	check_eq(wrong, 0);
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(note.count, BOARD);
+
+	for (i = 0; i < BOARD / 4; i++)
+		to[i] = 0x01020304;
+	stop = false;
+	torn = 0;
+	memset(local, 0, BOARD);
+	check_eq(pthread_create(&thread, NULL, watch_swapped, local), 0);
+	for (k = 0; k < 100; k++) {
+		check_eq(rm_read(rd, 0, BOARD, own, 0, RM_SWAP), 0);
+		check_eq(from[BOARD / 4 - 1], 0x04030201);
+		memset(local, 0, BOARD);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	check_eq(torn, 0);
 	end();
 }
 
