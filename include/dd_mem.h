@@ -507,6 +507,9 @@ int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
  * @len: number of bytes, below 2 GiB
  * @offset: where from, in the segment
  *
+ * Words that are aligned at both ends are read as a whole, in any order: a flag is read before the
+ * data that it announces, by a call of its own.
+ *
  * Return: 0; errors as of dd_put().
  */
 int dd_get(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);

@@ -295,7 +295,9 @@ int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int 
  * @notify: RM_NOTIFY: notify at @rd when the data has arrived; or RM_SWAP, with which the call
  *	waits for the data, and @count is a multiple of 4
  *
- * The call does not wait. The last word is stored after the others.
+ * The call does not wait. In @rd the last word is stored after the others. The words of the other
+ * segment are loaded in any order: a flag there is read before the data that it announces, by a
+ * call of its own.
  *
  * Return: as of rm_write(); ERANGE also if @rd ends before; ENOMEM, EDQUOT (RM_SWAP: the bytes are
  * swapped in a copy, which is pinned for a while).

@@ -21,11 +21,11 @@
  * import's serial. A request names memory by an offset in the segment, never by an address.
  *
  * **Order.** The requests of one import are executed in their order; requests of different
- * imports are not ordered. The last aligned word of a PUT or GET is stored after the
- * others. Words of 4 and 8 bytes that are aligned at both ends are loaded and stored as a
- * whole, those of 8 bytes if the segment begins at a multiple of 8 of its region; the kernel
- * stores each word once. CAS is atomic against stores, loads and atomic instructions of every
- * process that maps the word.
+ * imports are not ordered. The last aligned word of a PUT or GET is stored after the others, but a
+ * GET loads the words of the segment in any order. Words of 4 and 8 bytes that are aligned at both
+ * ends are loaded and stored as a whole, those of 8 bytes if the segment begins at a multiple of 8
+ * of its region; the kernel stores each word once. CAS is atomic against stores, loads and atomic
+ * instructions of every process that maps the word.
  *
  * **Protection.** Each request is checked against rights, inhibition, bounds and
  * generation when it is executed. After %DD_IOC_END of a segment has returned, even
