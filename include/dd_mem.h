@@ -370,7 +370,8 @@ int dd_list_arm(int fd);
  * @rights: DD_CAN_* that are needed
  * @mem: (out) the import
  *
- * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
+ * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key; or, with DD_KEY_ID, it grants no
+ * right to this user), -EACCES (it does not grant these rights to this user), -EUSERS, -ENONET,
  * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN,
  * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there
  * is no registrar), -ETIMEDOUT (it has not answered for three seconds) and what it answers.
@@ -391,7 +392,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * @key_class: DD_KEY_*
  * @key: padded with zeros
  * @rights: DD_CAN_* that are needed
- * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED
+ * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED or DD_KEY_ID
  * @depth: requests to another node that may be under way, and with DD_IMPORT_NOTIFY own notes
  *	that may be unread, 1 to 64; 0 is 16
  * @list: note list of dd_list() for a note when the import is made or has failed, and for those

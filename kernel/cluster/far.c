@@ -37,7 +37,8 @@ struct dd_far_ask {
 	__le16 depth;		/* requests that may be under way */
 	u8 rights;		/* DD_RIGHT_* that are needed */
 	u8 park;		/* 1: wait until the segment is exported; else 0 */
-	u8 __reserved[4];
+	u8 named;		/* 1: a registrar has found the key by a name; else 0 */
+	u8 __reserved[3];
 } __packed;
 
 /* Body of its answer. */
@@ -215,6 +216,7 @@ static bool dd_far_query(struct dd_far_import *f)
 		.depth = cpu_to_le16(f->depth),
 		.rights = f->m.rights,
 		.park = f->m.park == DD_PARK_MAY,
+		.named = f->named,
 	};
 
 	memcpy(query.key, f->key, sizeof(query.key));
@@ -434,7 +436,8 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	INIT_WORK(&f->m.work, dd_far_work);
 	init_waitqueue_func_entry(&f->entry, dd_far_stirred);
 	f->depth = arg->depth ?: DD_DEPTH_USUAL;
-	f->class = arg->key_class;
+	f->class = dd_import_class(arg);
+	f->named = arg->key_class == DD_SEGMENT_REGISTERED;
 	memcpy(f->key, arg->key, sizeof(f->key));
 	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
 	if (err)
@@ -630,9 +633,9 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	};
 	int err;
 
-	f->a.place.uid = make_kuid(&init_user_ns, le32_to_cpu(ask->uid));
-	f->a.place.from = f->r->peer->number + 1;
-	err = dd_access_grant(&f->a, exp, ask->rights, f->r->peer->number);
+	f->a.place.uid = f->a.id.uid;
+	f->a.place.from = f->a.id.node + 1;
+	err = dd_access_grant(&f->a, exp);
 	if (err)
 		return err;
 	err = dd_remote_register(f->r) ?:
@@ -658,8 +661,8 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 
 /* Grant a channel to @exp. The owner's user and memcg are charged. */
 static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session,
-			const struct dd_ctl_query *query, const struct dd_far_ask *ask,
-			struct dd_ctl_answer *answer)
+			const struct dd_importer_id *id, const struct dd_ctl_query *query,
+			const struct dd_far_ask *ask, struct dd_ctl_answer *answer)
 {
 	size_t size = sizeof(struct dd_far_access) + sizeof(struct dd_remote);
 	struct dd_ctx *ctx = exp->obj.ctx;
@@ -678,6 +681,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 		return -ENOMEM;
 	}
 	dd_access_init(&f->a, &dd_far_access_ops);
+	f->a.id = *id;
 	f->r = r;
 	r->pid = le32_to_cpu(ask->pid);
 	r->uid = le32_to_cpu(ask->uid);
@@ -700,18 +704,23 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 static int dd_far_serve(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
 			const struct dd_far_ask *ask, struct dd_ctl_answer *answer)
 {
-	kuid_t uid = make_kuid(&init_user_ns, le32_to_cpu(ask->uid));
+	const struct dd_importer_id id = {
+		.uid = make_kuid(&init_user_ns, le32_to_cpu(ask->uid)),
+		.node = peer->number, .rights = ask->rights,
+		.guessed = query->head.class == DD_SEGMENT_ID && !ask->named,
+	};
 	struct mem_cgroup *before;
 	struct dd_export *exp;
-	int err = -EACCES;
+	int err;
 
 	exp = READ_ONCE(peer->node->up) ?
 	      dd_export_get(peer->node, query->head.class, query->key) : NULL;
 	if (!exp)
 		return -ECONNREFUSED;
-	if (!(ask->rights & ~dd_export_rights(exp, peer->number, uid))) {
+	err = dd_export_permit(exp, &id);
+	if (!err) {
 		before = dd_owner_enter(exp->obj.ctx);
-		err = dd_far_grant(peer, exp, session, query, ask, answer);
+		err = dd_far_grant(peer, exp, session, &id, query, ask, answer);
 		dd_owner_leave(before);
 	}
 	dd_export_put(exp);
@@ -726,7 +735,7 @@ static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_
 
 	memcpy(&ask, query->body, sizeof(ask));
 	if (le16_to_cpu(query->head.len) < sizeof(ask) || !query->chan || !ask.rights ||
-	    ask.park > 1 ||
+	    ask.park > (query->head.class != DD_SEGMENT_ID) || ask.named > 1 ||
 	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_far_supported(peer))
 		return -EBADMSG;

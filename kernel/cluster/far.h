@@ -34,6 +34,7 @@ enum dd_far_step {
  * @depth: number of requests under way that the importer wants
  * @session: number of the session
  * @class: enum dd_segment_class
+ * @named: the registrar has found @key by a name
  * @key: key of the segment, padded with zeros
  * @answer: answer to the query
  * @entry: in dd_ctl.waiters while the making is pending; holds a reference
@@ -47,6 +48,7 @@ struct dd_far_import {
 	u32 depth;
 	u64 session;
 	u8 class;
+	bool named;
 	u8 key[DD_KEY_SIZE];
 	struct dd_ctl_answer answer;
 	wait_queue_entry_t entry;

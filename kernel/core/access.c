@@ -43,10 +43,8 @@ static int dd_access_slots(struct dd_access *a)
 
 /**
  * dd_access_grant() - prepare the access of an importer; its channel is not alive yet
- * @a: the access, initialised
+ * @a: the access, initialised, with the importer
  * @exp: the segment, of which the caller holds a reference
- * @rights: DD_RIGHT_* that the segment grants this importer
- * @node: node of the importer
  *
  * The caller sets link and importer of the channel, and calls dd_export_join() or
  * dd_access_ungrant(). At last it calls dd_access_exit(), also after an error of this function.
@@ -54,14 +52,14 @@ static int dd_access_slots(struct dd_access *a)
  * Return: 0; %-ECONNREFUSED if the segment has ended; %-EUSERS; %-ENOBUFS; %-ENOMEM;
  * %-ENOSPC.
  */
-int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 node)
+int dd_access_grant(struct dd_access *a, struct dd_export *exp)
 {
 	int err;
 
 	refcount_inc(&exp->mem);
 	a->exp = exp;
 	a->chan.seg = &exp->seg;
-	dd_channel_open(&a->chan, rights, node);
+	dd_channel_open(&a->chan, a->id.rights, a->id.node);
 	a->chan.credit = &a->credit;
 	err = dd_export_admit(exp, a);
 	if (err)
@@ -434,9 +432,10 @@ static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
-	if (l->m.rights & ~dd_export_rights(exp, l->m.node, l->imp.uid))
-		return -EACCES;
-	err = dd_access_grant(&l->a, exp, l->m.rights, l->m.node);
+	err = dd_export_permit(exp, &l->a.id);
+	if (err)
+		return err;
+	err = dd_access_grant(&l->a, exp);
 	if (!err) {
 		mutex_lock(&ctx->lock);
 		err = dd_local_join(l);
@@ -518,11 +517,15 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 	l->a.chan.importer = &l->imp;
 	l->imp.chan = &l->a.chan;
 	l->imp.uid = current_euid();
+	l->a.id = (struct dd_importer_id){
+		.uid = l->imp.uid, .node = arg->node, .rights = arg->rights,
+		.guessed = arg->key_class == DD_SEGMENT_ID,
+	};
 	l->a.place.uid = l->imp.uid;
 	INIT_WORK(&l->m.work, dd_local_work);
 	INIT_LIST_HEAD(&l->parked.place.entry);
 	l->parked.place.uid = l->imp.uid;
-	l->parked.class = arg->key_class;
+	l->parked.class = dd_import_class(arg);
 	memcpy(l->parked.key, arg->key, sizeof(l->parked.key));
 	l->parked.wake = dd_local_wake;
 	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &l->imp.unit);
@@ -543,11 +546,14 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 int dd_access_check_args(const struct dd_import_make *arg)
 {
 	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
-	/* An import by a registered name waits for the registrar. */
-	const u32 flags = arg->key_class == DD_SEGMENT_REGISTERED ?
-			  DD_IMPORT_FRESH : DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
+	u32 flags = DD_IMPORT_NOTIFY;
 
-	if (arg->flags & ~(flags | DD_IMPORT_NOTIFY) || arg->cell_unit ||
+	/* An import by a registered name waits for the registrar. */
+	flags |= arg->key_class == DD_SEGMENT_REGISTERED ? DD_IMPORT_FRESH : DD_IMPORT_NOWAIT;
+	/* The kernel chooses the numbers: none is known before the export. */
+	if (arg->key_class != DD_SEGMENT_REGISTERED && arg->key_class != DD_SEGMENT_ID)
+		flags |= DD_IMPORT_PARK;
+	if (arg->flags & ~flags || arg->cell_unit ||
 	    arg->import || arg->length || arg->generation ||
 	    (arg->list ? !notes : arg->cookie || notes & DD_IMPORT_NOTIFY) ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||

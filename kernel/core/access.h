@@ -37,9 +37,24 @@ struct dd_access_ops {
 };
 
 /**
+ * struct dd_importer_id - by what a segment decides whether a process may import it
+ * @uid: its user, as its node states it
+ * @node: its node
+ * @rights: DD_RIGHT_* that it needs
+ * @guessed: it has named the segment by a generation, which it may have guessed
+ */
+struct dd_importer_id {
+	kuid_t uid;
+	u16 node;
+	u8 rights;
+	bool guessed;
+};
+
+/**
  * struct dd_access - access of one importer to an exported segment
  * @chan: the channel; its slots in the list of the segment are reserved until it is dead
  * @credit: the reserved slots
+ * @id: the importer
  * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; the access holds a reference to its memory
  * @place: in dd_export.places, until the channel is dead; set before dd_access_grant()
@@ -55,6 +70,7 @@ struct dd_access_ops {
 struct dd_access {
 	struct dd_channel chan;
 	struct dd_credit credit;
+	struct dd_importer_id id;
 	int error;
 	struct dd_export *exp;
 	struct dd_quota_place place;
@@ -84,7 +100,7 @@ struct dd_local_import {
 
 extern const struct dd_obj_ops dd_local_import_ops;
 
-int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 node);
+int dd_access_grant(struct dd_access *a, struct dd_export *exp);
 void dd_access_ungrant(struct dd_access *a);
 void dd_access_revoke(struct dd_access *a, int error);
 void dd_access_exit(struct dd_access *a);

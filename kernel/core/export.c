@@ -320,24 +320,56 @@ static struct dd_grant *dd_export_grant(struct dd_export *exp, u32 from, kuid_t 
 	return NULL;
 }
 
-/* Rights that a user of @node may have: DD_RIGHT_*, 0 for none. */
-u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid)
+/* Rights that an importer may have now: DD_RIGHT_*, 0 for none. */
+static u8 dd_export_rights(struct dd_export *exp, const struct dd_importer_id *id)
 {
 	struct dd_grant *grant;
 	u8 rights = 0;
 
 	if (exp->permission == DD_PERMIT_ANY ||
-	    (exp->permission == DD_PERMIT_USER && uid_eq(uid, exp->seg.uid)))
+	    (exp->permission == DD_PERMIT_USER && uid_eq(id->uid, exp->seg.uid)))
 		return exp->seg.rights;
-	mutex_lock(&exp->lock);
-	grant = dd_export_grant(exp, 0, uid);
+	grant = dd_export_grant(exp, 0, id->uid);
 	if (grant)
 		rights = grant->rights;
-	grant = dd_export_grant(exp, node + 1, uid);
+	grant = dd_export_grant(exp, id->node + 1, id->uid);
 	if (grant)
 		rights |= grant->rights;
-	mutex_unlock(&exp->lock);
 	return rights & exp->seg.rights;
+}
+
+/* Decide whether an importer may have the segment now. */
+static int dd_export_decide(struct dd_export *exp, const struct dd_importer_id *id)
+{
+	u8 rights;
+
+	lockdep_assert_held(&exp->lock);
+	if (exp->dead)
+		return -ECONNREFUSED;
+	rights = dd_export_rights(exp, id);
+	if (!(id->rights & ~rights))
+		return 0;
+	/* Users that may not import a segment do not find out its number by trying. */
+	return rights || !id->guessed ? -EACCES : -ECONNREFUSED;
+}
+
+/**
+ * dd_export_permit() - decide whether an importer may have a segment
+ * @exp: the segment, of which the caller holds a reference
+ * @id: the importer
+ *
+ * The caller may then reserve memory of the owner; dd_export_join() decides again.
+ *
+ * Return: 0; %-ECONNREFUSED if the segment has ended; %-EACCES.
+ */
+int dd_export_permit(struct dd_export *exp, const struct dd_importer_id *id)
+{
+	int err;
+
+	mutex_lock(&exp->lock);
+	err = dd_export_decide(exp, id);
+	mutex_unlock(&exp->lock);
+	return err;
 }
 
 /**
@@ -369,18 +401,21 @@ int dd_export_admit(struct dd_export *exp, struct dd_access *a)
  * @exp: the segment, of which the caller holds a reference
  * @a: the importer, admitted, whose channel is open but dead; it is alive afterwards
  *
- * Return: 0; %-ECONNREFUSED if the segment has ended.
+ * The importer may have slept since dd_export_permit(). If a grant was withdrawn meanwhile, the
+ * importer is refused here; otherwise it is on the list of importers when the withdrawal returns.
+ *
+ * Return: 0; %-ECONNREFUSED if the segment has ended; %-EACCES.
  */
 int dd_export_join(struct dd_export *exp, struct dd_access *a)
 {
-	int err = -ECONNREFUSED;
+	int err;
 
 	mutex_lock(&exp->lock);
-	if (!exp->dead) {
+	err = dd_export_decide(exp, &a->id);
+	if (!err) {
 		list_add_tail(&a->entry, &exp->importers);
 		a->synced = exp->changes;
 		dd_channel_live(&a->chan);
-		err = 0;
 	}
 	mutex_unlock(&exp->lock);
 	return err;
@@ -549,7 +584,7 @@ static int dd_export_set_grant(struct dd_export *exp, u32 from, kuid_t uid,
 	return 0;
 }
 
-static int dd_export_permit(struct dd_export *exp, const struct dd_segment_ctl *arg)
+static int dd_export_change_grant(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	kuid_t uid = make_kuid(current_user_ns(), arg->uid);
 	struct dd_ctx *ctx = exp->obj.ctx;
@@ -698,7 +733,7 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 	if (arg->what == DD_SEGMENT_DENY) {
 		err = dd_export_deny(exp, arg->value);
 	} else if (arg->what == DD_SEGMENT_GRANT) {
-		err = dd_export_permit(exp, arg);
+		err = dd_export_change_grant(exp, arg);
 	} else {
 		mutex_lock(&exp->change);
 		mutex_lock(&exp->lock);

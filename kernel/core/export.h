@@ -14,6 +14,7 @@
 #include "core/segment.h"
 
 struct dd_access;
+struct dd_importer_id;
 struct dd_registered;
 
 /* Reasons of refusals, in the order of struct dd_segment_info. */
@@ -79,7 +80,7 @@ struct dd_export {
 int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg);
 int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
 int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
-u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid);
+int dd_export_permit(struct dd_export *exp, const struct dd_importer_id *id);
 int dd_export_admit(struct dd_export *exp, struct dd_access *a);
 int dd_export_join(struct dd_export *exp, struct dd_access *a);
 void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last);

@@ -4,6 +4,7 @@
 #define _DD_IMPORT_H
 
 #include <linux/workqueue.h>
+#include <uapi/linux/dd_mem.h>
 
 #include "core/channel.h"
 #include "core/credit.h"
@@ -11,8 +12,6 @@
 #include "core/notelist.h"
 #include "core/region.h"
 
-struct dd_cell;
-struct dd_import_make;
 
 /**
  * struct dd_self - notes to the owner of an import, when its requests are done
@@ -168,6 +167,12 @@ static inline bool dd_self_room(const struct dd_self *s, u32 pending)
 
 	return pending < c->window &&
 	       c->ends[(c->next + pending) % c->window] <= dd_list_head_pos(s->list);
+}
+
+/* Class of the key of an import. The registrar has replaced a name by a generation. */
+static inline u8 dd_import_class(const struct dd_import_make *arg)
+{
+	return arg->key_class == DD_SEGMENT_REGISTERED ? DD_SEGMENT_ID : arg->key_class;
 }
 
 bool dd_self_claim(struct dd_self *s, struct dd_due *due);

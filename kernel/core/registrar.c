@@ -185,8 +185,8 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 /**
  * dd_registrar_lookup() - replace a name by the key of its segment
  * @ctx: the caller
- * @arg: argument of an import of class %DD_SEGMENT_REGISTERED, checked; @node, @key_class
- *	and @key are replaced
+ * @arg: argument of an import of class %DD_SEGMENT_REGISTERED, checked; @node and @key are
+ *	replaced, see dd_import_class()
  *
  * Return: 0; the errno that the registrar has answered; %-EINVAL (the name);
  * %-EHOSTDOWN (there is no registrar, or it has ended); %-ETIMEDOUT (it does not answer);
@@ -209,7 +209,6 @@ int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg)
 	if (err)
 		return err;
 	arg->node = call.answer.node;
-	arg->key_class = DD_SEGMENT_ID;
 	memset(arg->key, 0, sizeof(arg->key));
 	put_unaligned_le64(call.answer.generation, arg->key);
 	return 0;

@@ -161,8 +161,10 @@ static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 		err = dd_registrar_lookup(ctx, arg);
 	if (err)
 		return err;
-	return arg->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
-						       dd_far_import_make(ctx, arg);
+	err = arg->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
+						      dd_far_import_make(ctx, arg);
+	arg->key_class = dd_import_class(arg);
+	return err;
 }
 
 /* The function of an ioctl that takes a struct dd_@type. */

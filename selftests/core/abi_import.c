@@ -387,6 +387,120 @@ TEST_F(pending, a_user_parks_half_of_the_look_ups_at_most)
 			ASSERT_OK(mem_wait_up(&self->im, &i[n], 60 * SECOND));
 }
 
+/* ---- exporters and permission -------------------------------------------- */
+
+/* The effective user of the calling thread alone. */
+static int become(uid_t uid)
+{
+	return syscall(SYS_setresuid, -1, uid, -1);
+}
+
+/* The errno of an import by ALICE, at once or when the other node has answered; 0 if it is made. */
+static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags)
+{
+	int err;
+
+	self->i = mem_import_of(&self->s, mem_far_node(&self->im), rights, flags, 0);
+	if (become(ALICE))
+		return -1;
+	err = raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i) ? errno : 0;
+	return become(0) ? -1 : err;
+}
+
+/* A user that may not import a segment does not find out whether its number is in use. */
+TEST_F(pending, a_number_is_known_to_permitted_users_only)
+{
+	struct dd_segment_make name = self->s;
+
+	self->s.key_class = DD_SEGMENT_ID;
+	memset(self->s.key, 0, sizeof(self->s.key));
+	self->s.permission = DD_PERMIT_USER;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0));
+	EXPECT_EQ(EINVAL, refused(self, DD_RIGHT_GET, DD_IMPORT_PARK));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(EACCES, refused(self, DD_RIGHTS, 0));
+	EXPECT_EQ(0, refused(self, DD_RIGHT_GET, 0));
+	self->s.key[0]++;
+	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0));
+	/* Names are no secret. */
+	self->s = name;
+	self->s.permission = DD_PERMIT_USER;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_EQ(EACCES, refused(self, DD_RIGHT_GET, 0));
+}
+
+struct importer {
+	FIXTURE_DATA(pending) *self;
+	pthread_t thread;
+	bool stop;
+	bool failed;
+};
+
+/* Import the segment as ALICE, and keep each import until the owner ends it. */
+static void *import_until_stop(void *arg)
+{
+	struct importer *p = arg;
+	struct dd_import_make i;
+
+	p->failed = become(ALICE);
+	while (!p->failed && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
+		if (import_of(p->self, &p->self->s, 0, 0, &i)) {
+			p->failed = errno != EACCES && errno != ESTALE;
+			continue;
+		}
+		while (!state_of(p->self, &i) && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED))
+			sched_yield();
+		mem_end(&p->self->im, i.import);
+	}
+	return NULL;
+}
+
+static int deny_all(const struct raw *r, __u64 segment)
+{
+	struct dd_importer list[16];
+	struct dd_segment_info info = {
+		.size = sizeof(info), .segment = segment, .count = 16,
+		.importers = (uintptr_t)list,
+	};
+	__u32 n;
+
+	if (raw_ioctl(r, DD_IOC_SEGMENT_INFO, &info))
+		return -1;
+	for (n = 0; n < info.count; n++)
+		if (mem_ctl(r, segment, DD_SEGMENT_DENY, list[n].channel, 0, 0) && errno != ENOENT)
+			return -1;
+	return 0;
+}
+
+/* An importer may be anywhere between the look-up and the join. */
+TEST_F(pending, a_withdrawn_grant_leaves_no_importer)
+{
+	struct importer p[4] = {};
+	int rounds = dd_count(200), k;
+
+	self->s.permission = DD_PERMIT_LISTED;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	for (k = 0; k < 4; k++) {
+		p[k].self = self;
+		ASSERT_EQ(0, pthread_create(&p[k].thread, NULL, import_until_stop, &p[k]));
+	}
+	while (rounds--) {
+		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, ALICE,
+				  DD_RIGHTS));
+		ASSERT_SOON(mem_importers(&self->ex, self->s.segment) > 0);
+		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, ALICE, 0));
+		ASSERT_OK(deny_all(&self->ex, self->s.segment));
+		ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
+	}
+	for (k = 0; k < 4; k++)
+		__atomic_store_n(&p[k].stop, true, __ATOMIC_RELAXED);
+	for (k = 0; k < 4; k++) {
+		ASSERT_EQ(0, pthread_join(p[k].thread, NULL));
+		EXPECT_FALSE(p[k].failed);
+	}
+}
+
 /* The end comes at any step of the making; an answer that is late finds nothing. */
 TEST_F(pending, the_end_of_an_import_that_is_being_made)
 {

@@ -266,6 +266,21 @@ TEST_F(registrar, RM_35_2_an_import_looks_its_name_up)
 	EXPECT_FALSE(readable(self->fd));
 }
 
+/* The importer knows the name, so it learns why it is refused. */
+TEST_F(registrar, a_user_that_may_not_import_is_denied)
+{
+	struct asker b = { .raw = &self->im, .import = true };
+	struct dd_registrar_call c;
+
+	self->a.s.permission = DD_PERMIT_LISTED;
+	ASSERT_OK(export(self, &c));
+	b.s = self->a.s;
+	ASSERT_OK(begin(&b));
+	ASSERT_SOON(next(self, &c));
+	ASSERT_OK(answer(self, c.call, 0, self->node, self->a.s.generation));
+	EXPECT_EQ(EACCES, end(&b));
+}
+
 TEST_F(registrar, what_it_answers_is_checked_and_returned)
 {
 	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };

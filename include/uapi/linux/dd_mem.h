@@ -440,19 +440,19 @@ struct dd_segment_info {
  * a pending import without a note. An error that is known at once is returned, also without a
  * note.
  *
- * With %DD_IMPORT_PARK the import waits until a segment is exported under the key, unless
- * there is one. It takes the first one, and fails if that does not grant the access, with
- * %ESTALE if that ends before the import is made. With
- * another node it fails with %EHOSTUNREACH when the session ends. Without
- * %DD_IMPORT_NOWAIT the call waits, until a signal comes.
+ * With %DD_IMPORT_PARK, which is not allowed with %DD_SEGMENT_ID, the import waits until a
+ * segment is exported under the key, unless there is one. It takes the first one, and fails
+ * if that does not grant the access, with %ESTALE if that ends before the import is made. With
+ * another node it fails with %EHOSTUNREACH when the session ends. Without %DD_IMPORT_NOWAIT
+ * the call waits, until a signal comes.
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
- * have these rights, or does not grant them to this user), %EUSERS (it has as many
- * importers as it permits, or this user as many as are free, or notes of ended ones are
- * unread; or, with %DD_IMPORT_PARK, 1024 look-ups wait on its node, or as many of this user
- * as are left), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
- * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
- * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
+ * have these rights, or does not grant them to this user; with %DD_SEGMENT_ID, a user to
+ * which the segment grants no right gets %ECONNREFUSED), %EUSERS (it has as many importers
+ * as it permits, or this user as many as are free, or notes of ended ones are unread; or,
+ * with %DD_IMPORT_PARK, 1024 look-ups wait on its node, or as many of this user as are left),
+ * %ENONET, %EHOSTUNREACH, %ENOENT (the list), %EPROTONOSUPPORT (the other node does not
+ * support segments), %EPROTO, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  *
  * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it.
  * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node,
