@@ -453,8 +453,8 @@ int dd_call(struct dd *h, int conn, const void *addr, size_t len,
  * @list: note list; 0 at the connecting end of DD_TYPE_RPC
  * @closed: 1 if the other end has closed
  * @node: node of the other end
- * @pid: its process id, 0 if this process cannot see it; for another node, as that
- *	node reports it
+ * @pid: its process id, 0 if this process cannot see it or it has ended; for another node, as
+ *	that node reports it
  * @uid: its effective user id when it served or connected; for another node, as that
  *	node reports it
  * @window: unread messages it may have here
@@ -580,6 +580,18 @@ int dd_node(struct dd *h);
  * Return: number, > 0; -EBADID.
  */
 int dd_max_nodes(struct dd *h);
+
+/**
+ * dd_pid() - process id of the caller on its node
+ * @h: handle
+ *
+ * Keys of class DD_KEY_BUFFER of <dd_mem.h> contain it. It is the process id in the pid
+ * namespace of the process that has created the network namespace of this node, or has loaded
+ * the module: in a container it may differ from getpid().
+ *
+ * Return: process id, > 0; 0 if this process is not visible in that namespace; -EBADID.
+ */
+int dd_pid(struct dd *h);
 
 /**
  * dd_packet_size() - largest packet

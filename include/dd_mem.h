@@ -29,7 +29,7 @@ struct dd_mem;
 /* Classes of keys; see dd_mem(3) */
 #define DD_KEY_NAME		2	/* a text */
 #define DD_KEY_ID		3	/* chosen by the kernel, never repeated */
-#define DD_KEY_BUFFER		4	/* process id, and 8 bytes of the exporter */
+#define DD_KEY_BUFFER		4	/* dd_pid() in 4 bytes, and 8 bytes of the exporter */
 #define DD_KEY_WELL_KNOWN	5	/* a number below 64; privileged */
 #define DD_KEY_REGISTERED	6	/* a text that the node's registrar keeps */
 
@@ -166,7 +166,8 @@ struct dd_export_attr {
  * @attr: attributes
  * @segment: (out) its number, for the calls below
  *
- * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ENOENT (no such list), -ENETDOWN,
+ * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ESRCH (DD_KEY_BUFFER: dd_pid() is 0),
+ * -ENOENT (no such list), -ENETDOWN,
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there is no
  * registrar), -ETIMEDOUT (it has not answered for three seconds), -EUSERS (too many calls wait
  * for it), -EINTR and what it answers.
@@ -255,7 +256,8 @@ struct dd_export_desc {
  * @importer: its number, for dd_export_deny()
  * @count: its requests that the kernel has executed
  * @node: its node
- * @pid: its process, 0 if this process cannot see it; of another node, as that reports it
+ * @pid: its process, 0 if this process cannot see it or it has ended; of another node, as that
+ *	reports it
  * @uid: its user; of another node, as that reports it
  * @rights: DD_CAN_*
  */

@@ -121,8 +121,8 @@ typedef struct ddrecv_desc {
  * @msgid_send: number of messages sent, modulo 2^31
  * @msgid_recv: number of messages received, modulo 2^31
  * @remotesize: size of the other end's buffer for incoming messages
- * @pid: process id of the other end, 0 if this process cannot see it; for another
- *	node, as that node reports it
+ * @pid: process id of the other end, 0 if this process cannot see it or it has ended; for
+ *	another node, as that node reports it
  * @uid: effective user id of the other end when it served or connected; for another
  *	node, as that node reports it
  */

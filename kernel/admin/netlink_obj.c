@@ -37,7 +37,7 @@ static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
 		return -EMSGSIZE;
 	if (!reader->pids)
 		return 0;
-	return nla_put_u32(skb, DD_A_CONN_PID, pid_nr_ns(ctx->pid, reader->pids));
+	return nla_put_u32(skb, DD_A_CONN_PID, dd_ctx_pid(ctx, reader->pids));
 }
 
 static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
@@ -114,7 +114,7 @@ static int dd_fill_user(struct sk_buff *skb, int pid_attr, int uid_attr,
 {
 	if (!reader->pids)
 		return 0;
-	return nla_put_u32(skb, pid_attr, pid_nr_ns(ctx->pid, reader->pids)) ||
+	return nla_put_u32(skb, pid_attr, dd_ctx_pid(ctx, reader->pids)) ||
 	       nla_put_u32(skb, uid_attr, from_kuid_munged(reader->users, uid)) ?
 	       -EMSGSIZE : 0;
 }

@@ -14,7 +14,6 @@
  * node has processed the CLOSE.
  */
 #include <linux/cred.h>
-#include <linux/pid.h>
 #include <linux/slab.h>
 
 #include "cluster/ctl.h"
@@ -205,13 +204,14 @@ static int dd_far_join(struct dd_far_import *f)
 /* Send the query; returns as dd_ctl_ask(). */
 static bool dd_far_query(struct dd_far_import *f)
 {
+	const struct dd_ctx *ctx = f->imp.obj.ctx;
 	struct dd_ctl_query query = {
 		.head.class = f->class,
 		.head.len = cpu_to_le16(sizeof(struct dd_far_ask)),
 		.chan = cpu_to_le64(f->r->id),
 	};
 	const struct dd_far_ask ask = {
-		.pid = cpu_to_le32(pid_nr(f->imp.obj.ctx->pid)),
+		.pid = cpu_to_le32(dd_ctx_pid(ctx, ctx->node->pid_ns)),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
 		.depth = cpu_to_le16(f->depth),
 		.rights = f->m.rights,

@@ -4,6 +4,7 @@
  * the first one that finds the channel alive frees what the access reserves of the exporter.
  */
 #include <linux/cred.h>
+#include <linux/pid_namespace.h>
 #include <linux/slab.h>
 
 #include "core/access.h"
@@ -258,7 +259,7 @@ static void dd_local_describe(struct dd_access *a, struct dd_importer *to)
 	const struct dd_import *imp = dd_access_import(a);
 
 	to->count = READ_ONCE(imp->submitted);
-	to->pid = pid_vnr(imp->obj.ctx->pid);
+	to->pid = dd_ctx_pid(imp->obj.ctx, task_active_pid_ns(current));
 	to->uid = from_kuid_munged(current_user_ns(), imp->uid);
 }
 

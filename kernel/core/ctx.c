@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core/area.h"
@@ -139,6 +140,43 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
 	}
 	mutex_unlock(&ctx->lock);
+}
+
+/**
+ * dd_ctx_owned() - whether the process that has opened a context still exists
+ * @ctx: the context
+ *
+ * A process that shares the address space may keep a context after its opener has exited or has
+ * executed another program. The first thread of the opener may have exited before the others.
+ */
+bool dd_ctx_owned(const struct dd_ctx *ctx)
+{
+	struct task_struct *leader, *task;
+	struct mm_struct *mm = NULL;
+
+	rcu_read_lock();
+	leader = pid_task(ctx->pid, PIDTYPE_TGID);
+	if (leader)
+		for_each_thread(leader, task) {
+			/* All threads have the same, except those that have exited. */
+			mm = READ_ONCE(task->mm);
+			if (mm)
+				break;
+		}
+	rcu_read_unlock();
+	return mm == ctx->mm;
+}
+
+/**
+ * dd_ctx_pid() - the process that has opened a context
+ * @ctx: the context
+ * @ns: namespace of the reader
+ *
+ * Return: its number in @ns; 0 if @ns does not see it, or if it has ended.
+ */
+u32 dd_ctx_pid(const struct dd_ctx *ctx, struct pid_namespace *ns)
+{
+	return dd_ctx_owned(ctx) ? pid_nr_ns(ctx->pid, ns) : 0;
 }
 
 /* Wake threads that wait for any list, or for a counter, of this context. */

@@ -20,6 +20,7 @@
 #include "core/ids.h"
 
 struct dd_node;
+struct pid_namespace;
 
 /**
  * struct dd_obj - common part of all objects with an id
@@ -48,7 +49,7 @@ struct dd_obj {
  * struct dd_ctx - one open of /dev/dd
  * @ref: held by the file and by every object; memory only
  * @node: network namespace of the opener, with a reference
- * @mm: address space of the opener; only compared
+ * @mm: address space of the opener, with a reference to its structure; only compared
  * @charged: bytes charged for this context
  * @limit: RLIMIT_MEMLOCK of the owner in pages, as of its last call that was charged
  * @cred: credentials of the opener, whose locked_vm is charged
@@ -105,6 +106,9 @@ struct dd_ctx *dd_ctx_create(struct net *net);
 void dd_ctx_put(struct dd_ctx *ctx);
 void dd_ctx_end(struct dd_ctx *ctx);
 void dd_ctx_wake(struct dd_ctx *ctx);
+
+bool dd_ctx_owned(const struct dd_ctx *ctx);
+u32 dd_ctx_pid(const struct dd_ctx *ctx, struct pid_namespace *ns);
 
 static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
 {

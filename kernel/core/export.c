@@ -9,7 +9,6 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
-#include <linux/pid.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
@@ -113,6 +112,7 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 {
 	const u8 *key = arg->key;
 	size_t used;
+	u32 pid;
 	int err;
 
 	switch (arg->key_class) {
@@ -131,7 +131,10 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 		put_unaligned_le64(exp->seg.generation, arg->key);
 		return 0;
 	case DD_SEGMENT_BUFFER:
-		if (get_unaligned_le32(key) != task_tgid_vnr(current))
+		pid = dd_ctx_pid(exp->obj.ctx, exp->obj.ctx->node->pid_ns);
+		if (!pid)
+			return -ESRCH;
+		if (get_unaligned_le32(key) != pid)
 			return -EINVAL;
 		used = 12;
 		break;
@@ -344,7 +347,7 @@ static int dd_export_decide(struct dd_export *exp, const struct dd_importer_id *
 	u8 rights;
 
 	lockdep_assert_held(&exp->lock);
-	if (exp->dead)
+	if (exp->dead || !dd_name_valid(&exp->name))
 		return -ECONNREFUSED;
 	rights = dd_export_rights(exp, id);
 	if (!(id->rights & ~rights))

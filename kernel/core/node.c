@@ -2,8 +2,10 @@
 /*
  * Nodes: one per network namespace.
  */
+#include <linux/pid_namespace.h>
 #include <linux/rhashtable.h>
 #include <net/netns/generic.h>
+#include <uapi/linux/dd_mem.h>
 #include <uapi/linux/dd_netlink.h>
 
 #include "core/area.h"
@@ -39,6 +41,7 @@ static int __net_init dd_net_init(struct net *net)
 	int err;
 
 	node->net = net;
+	node->pid_ns = task_active_pid_ns(current);
 	mutex_init(&node->lock);
 	xa_init_flags(&node->ctxs, XA_FLAGS_ACCOUNT);
 	node->id = DD_NODE_DEFAULT_ID;
@@ -62,6 +65,8 @@ static int __net_init dd_net_init(struct net *net)
 	err = rhashtable_init(&node->names, &dd_names);
 	if (err)
 		free_percpu(node->stats);
+	else
+		get_pid_ns(node->pid_ns);
 	return err;
 }
 
@@ -86,6 +91,7 @@ static void __net_exit dd_net_exit(struct net *net)
 	xa_destroy(&node->peers);
 	rhashtable_destroy(&node->names);
 	free_percpu(node->stats);
+	put_pid_ns(node->pid_ns);
 }
 
 static struct pernet_operations dd_net_ops = {
@@ -231,6 +237,16 @@ static void dd_name_wake(struct dd_node *node, const struct dd_name *name)
 	spin_unlock_bh(&node->park_lock);
 }
 
+/* Whether the key of a name is in use. The look-up removes the name of an ended process. */
+static bool dd_name_used(struct dd_node *node, const struct dd_name *name)
+{
+	struct dd_obj *obj = dd_name_get(node, name->class, name->key);
+
+	if (obj)
+		dd_obj_put(obj);
+	return obj;
+}
+
 /**
  * dd_name_add() - let others find an object
  * @node: the node
@@ -240,20 +256,35 @@ static void dd_name_wake(struct dd_node *node, const struct dd_name *name)
  */
 int dd_name_add(struct dd_node *node, struct dd_name *name)
 {
-	/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
-	int err = data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
-							  dd_names));
+	int err;
 
+	do {
+		/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
+		err = data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
+							      dd_names));
+	} while (err == -EEXIST && name->class == DD_SEGMENT_BUFFER &&
+		 !dd_name_used(node, name));
 	if (!err)
 		dd_name_wake(node, name);
 	return err;
 }
 
-/* Undo dd_name_add(). */
+/* Undo dd_name_add(). A second call does nothing. */
 void dd_name_del(struct dd_node *node, struct dd_name *name)
 {
 	/* data_race(): as in dd_name_add(). */
 	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
+}
+
+/**
+ * dd_name_valid() - whether a name still names its object
+ * @name: the name, of whose object the caller holds a reference
+ *
+ * A key of class BUFFER contains the id of its process, which another process may get.
+ */
+bool dd_name_valid(const struct dd_name *name)
+{
+	return name->class != DD_SEGMENT_BUFFER || dd_ctx_owned(name->obj->ctx);
 }
 
 /* In an RCU read-side section. */
@@ -283,7 +314,12 @@ struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 	if (name && refcount_inc_not_zero(&name->obj->users))
 		obj = name->obj;
 	rcu_read_unlock();
-	return obj;
+	if (!obj || dd_name_valid(name))
+		return obj;
+	/* Remove the name, so that nothing waits for it and its key can be used again. */
+	dd_name_del(node, name);
+	dd_obj_put(obj);
+	return NULL;
 }
 
 /**

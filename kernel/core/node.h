@@ -15,6 +15,7 @@
 
 struct dd_ctx;
 struct dd_obj;
+struct pid_namespace;
 struct dd_registrar;
 
 /**
@@ -57,6 +58,8 @@ struct dd_stats {
 /**
  * struct dd_node - a network namespace as a node of the cluster
  * @net: the namespace, which contains this structure
+ * @pid_ns: numbers the processes of this node, with a reference: that of the process that created
+ *	the network namespace, or has loaded the module
  * @lock: protects @ctxs, @opened, and changes of @id, @max, @port and @up
  * @id: node number, below @max; changes of this, @max and @port also take
  *	@peer_lock
@@ -82,6 +85,7 @@ struct dd_stats {
  */
 struct dd_node {
 	struct net *net;
+	struct pid_namespace *pid_ns;
 	struct mutex lock;	/* protects ctxs and changes of the rest */
 	u32 id;
 	u32 max;
@@ -188,6 +192,7 @@ struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
 int dd_name_add(struct dd_node *node, struct dd_name *name);
 void dd_name_del(struct dd_node *node, struct dd_name *name);
+bool dd_name_valid(const struct dd_name *name);
 struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key);
 int dd_name_park(struct dd_node *node, struct dd_parked *p);
 bool dd_name_unpark(struct dd_node *node, struct dd_parked *p);

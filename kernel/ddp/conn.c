@@ -9,7 +9,7 @@
  * neither end touches the other's block, list or cell. The resources of an end are
  * released when its last user, the id table or a call, is gone.
  */
-#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/slab.h>
 
 #include "cluster/remote.h"
@@ -595,7 +595,7 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 	arg->closed = READ_ONCE(conn->closed);
 	if (other) {
 		arg->node = READ_ONCE(other->imp.obj.ctx->node->id);
-		arg->pid = pid_vnr(other->imp.obj.ctx->pid);
+		arg->pid = dd_ctx_pid(other->imp.obj.ctx, task_active_pid_ns(current));
 		uid = other->imp.uid;
 	} else {
 		/* Numbers of the process's own node. */

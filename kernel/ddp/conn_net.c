@@ -2,8 +2,6 @@
 /*
  * Connections with other nodes: look-ups of class SERVICE, by name of the service.
  */
-#include <linux/pid.h>
-
 #include "cluster/ctl.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
@@ -27,9 +25,11 @@ static_assert(sizeof(struct dd_conn_net_end) <= DD_CTL_BODY);
 
 static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken, u8 *body)
 {
+	const struct dd_ctx *ctx = conn->imp.obj.ctx;
+
 	*(struct dd_conn_net_end *)body = (struct dd_conn_net_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),
-		.pid = cpu_to_le32(pid_nr(conn->imp.obj.ctx->pid)),
+		.pid = cpu_to_le32(dd_ctx_pid(ctx, ctx->node->pid_ns)),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->imp.uid)),
 		.window = cpu_to_le16(conn->chan.credit->window),
 		.type = type,

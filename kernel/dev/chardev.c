@@ -145,6 +145,7 @@ static int dd_info(struct dd_ctx *ctx, struct dd_info *info)
 	info->up = READ_ONCE(ctx->node->up);
 	info->packet_size = dd_peers_packet_size(ctx->node, DD_PACKET_SIZE);
 	info->memlock_limit = rlimit(RLIMIT_MEMLOCK);
+	info->pid = dd_ctx_pid(ctx, ctx->node->pid_ns);
 	info->memlock_used = (u64)atomic_long_read(&ctx->cred->user->locked_vm) << PAGE_SHIFT;
 	return 0;
 }

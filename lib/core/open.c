@@ -199,6 +199,17 @@ DD_API int dd_max_nodes(struct dd *h)
 	return ddi_load(&ddi_head(h)->maxnodes);
 }
 
+DD_API int dd_pid(struct dd *h)
+{
+	struct dd_info info = { .size = sizeof(info) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	ret = ddi_ioctl(h, DD_IOC_INFO, &info);
+	return ret < 0 ? ddi_error(ret) : (int)info.pid;
+}
+
 DD_API int dd_packet_size(struct dd *h)
 {
 	struct dd_info info = { .size = sizeof(info) };

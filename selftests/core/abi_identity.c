@@ -6,9 +6,11 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include <pthread.h>
 #include <sys/socket.h>
+#include <linux/sched.h>
 #include <sys/wait.h>
-#include "raw.h"
+#include "mem.h"
 
 /* A pipe in each direction between a test and its child. */
 struct line {
@@ -23,6 +25,24 @@ static struct line line_pair(struct line *other)
 		abort();
 	other->fd = fds[1];
 	return (struct line){ fds[0] };
+}
+
+/* Of the messages of a process and its child, a byte and a process id, get the latter. */
+static pid_t hear_pid(struct line l)
+{
+	pid_t pid = -1;
+	char buf[8];
+	ssize_t n;
+	int k;
+
+	for (k = 0; k < 2; k++) {
+		n = read(l.fd, buf, sizeof(buf));
+		if (n == sizeof(pid))
+			memcpy(&pid, buf, sizeof(pid));
+		else if (n != 1)
+			return -1;
+	}
+	return pid;
 }
 
 static void tell(struct line l)
@@ -149,15 +169,8 @@ TEST(pids_are_those_of_the_readers_namespace)
 		CHILD_CHECK(WIFEXITED(status));
 		_exit(WEXITSTATUS(status));
 	}
-	inner = 0;
-	/* Both messages arrive, in either order. */
-	char buf[2][8];
-	ssize_t n[2];
-
-	n[0] = read(l.fd, buf[0], 8);
-	n[1] = read(l.fd, buf[1], 8);
-	memcpy(&inner, n[0] == sizeof(inner) ? buf[0] : buf[1], sizeof(inner));
-	ASSERT_EQ(sizeof(inner) + 1, n[0] + n[1]);
+	inner = hear_pid(l);
+	ASSERT_LT(0, inner);
 	EXPECT_TRUE(client_is(&s, inner, 0));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
@@ -225,6 +238,281 @@ TEST(another_network_namespace_is_another_node)
 		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
 	}
 	EXPECT_EQ(0, server_conn(&s));
+}
+
+/* --- keys with a process id -------------------------------------------------*/
+
+/* The number that the node has for the process that has opened @r, or -1. */
+static int node_pid(const struct raw *r)
+{
+	struct dd_info info = { .size = sizeof(info) };
+
+	return raw_ioctl(r, DD_IOC_INFO, &info) ? -1 : (int)info.pid;
+}
+
+/* Arguments of an export of @m under the key (@pid, 7). */
+static struct dd_segment_make buffer_of(const struct mem *m, __u32 pid)
+{
+	struct dd_segment_make s = mem_segment(m, "");
+
+	s.key_class = DD_SEGMENT_BUFFER;
+	memcpy(s.key, &pid, sizeof(pid));
+	s.key[4] = 7;
+	return s;
+}
+
+/* What a process that shares the memory of the test has done. */
+struct sharer {
+	struct raw r;
+	struct mem m;
+	struct dd_segment_make s, *of;
+	struct dd_import_make i;
+	bool made;
+	char stack[65536] __attribute__((aligned(16)));
+};
+
+static int sharer_run(struct sharer *c, pid_t pid)
+{
+	if (raw_start(&c->r, MEM_LEN, &c->m))
+		return 1;
+	c->s = buffer_of(&c->m, pid);
+	if (mem_export(&c->r, &c->s) || (c->of && mem_import(&c->r, c->of, DD_RIGHT_GET, &c->i)))
+		return 2;
+	c->made = true;
+	return 0;
+}
+
+static int sharer_exits(void *arg)
+{
+	return sharer_run(arg, syscall(SYS_getpid));
+}
+
+static int sharer_executes(void *arg)
+{
+	if (!sharer_run(arg, syscall(SYS_getpid)))
+		execl("/bin/sleep", "sleep", "1000", NULL);
+	return 3;
+}
+
+/* Returns when the process has exited or executes another program. */
+static pid_t share(struct sharer *c, int (*run)(void *))
+{
+	return clone(run, c->stack + sizeof(c->stack),
+		     CLONE_VM | CLONE_FILES | CLONE_VFORK | SIGCHLD, c);
+}
+
+/* Like fork(), with a process id that is free; or -1. */
+static pid_t fork_as(pid_t pid)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid, .set_tid_size = 1,
+	};
+
+	fflush(stdout);
+	fflush(stderr);
+	return syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static int import_key(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
+		      struct dd_import_make *i)
+{
+	return mem_import_flags(r, s, DD_RIGHT_GET, flags, 0, i);
+}
+
+static __u32 first_importer_pid(const struct raw *r, __u64 segment)
+{
+	struct dd_importer one = { .pid = -1 };
+	struct dd_segment_info info = {
+		.size = sizeof(info), .segment = segment, .count = 1,
+		.importers = (uintptr_t)&one,
+	};
+
+	return raw_ioctl(r, DD_IOC_SEGMENT_INFO, &info) ? -1u : one.pid;
+}
+
+/*
+ * The context of a process outlives it if another one shares its memory. Then its process id may
+ * be another user's.
+ */
+TEST(a_key_with_a_process_id_ends_with_the_process)
+{
+	struct dd_segment_make own, *again = shared_memory(sizeof(*again));
+	const int later = DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
+	struct dd_import_make i, parked;
+	static struct sharer c;
+	struct raw r, im;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_OK(raw_start(&r, MEM_LEN, &m));
+	ASSERT_OK(raw_open(&im));
+	own = mem_segment(&m, "identity_of_importer");
+	ASSERT_OK(mem_export(&r, &own));
+	c.of = &own;
+	pid = share(&c, sharer_exits);
+	ASSERT_LT(0, pid);
+	ASSERT_CHILD_OK(pid);
+	ASSERT_TRUE(c.made);
+	/* Its number, which may be used again, is not that of an importer any more. */
+	EXPECT_EQ(1, mem_importers(&r, own.segment));
+	EXPECT_EQ(0, first_importer_pid(&r, own.segment));
+	EXPECT_EQ(0, node_pid(&c.r));
+	EXPECT_ERR(ECONNREFUSED, import_key(&im, &c.s, 0, &i));
+	ASSERT_OK(import_key(&im, &c.s, later, &parked));
+	EXPECT_ERR(EAGAIN, mem_wait_up(&im, &parked, 0));
+	/* The context exports no further key with it. */
+	c.s.key[4] = 8;
+	c.s.segment = c.s.generation = 0;
+	EXPECT_ERR(ESRCH, mem_export(&c.r, &c.s));
+
+	pid = fork_as(pid);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+		*again = buffer_of(&m, getpid());
+		CHILD_CHECK(mem_export(&r, again) == 0);
+		pause();
+	}
+	ASSERT_LT(0, pid);
+	ASSERT_OK(mem_wait_up(&im, &parked, -1ull));
+	ASSERT_OK(import_key(&im, again, 0, &i));
+	EXPECT_EQ(again->generation, i.generation);
+	kill_child(pid);
+}
+
+TEST(a_key_with_a_process_id_ends_with_the_program)
+{
+	struct dd_import_make i;
+	static struct sharer c;
+	struct raw im;
+	pid_t pid;
+
+	ASSERT_OK(raw_open(&im));
+	pid = share(&c, sharer_executes);
+	ASSERT_LT(0, pid);
+	ASSERT_TRUE(c.made);
+	EXPECT_LE(0, kill(pid, 0));
+	EXPECT_ERR(ECONNREFUSED, import_key(&im, &c.s, 0, &i));
+	kill_child(pid);
+}
+
+static void *hold_process(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%*d %*s %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state;
+}
+
+TEST(a_process_exists_as_long_as_one_of_its_threads)
+{
+	struct dd_segment_make *s = shared_memory(sizeof(*s));
+	struct dd_import_make i;
+	struct raw r, im;
+	pthread_t t;
+	struct mem m;
+	int report;
+	pid_t pid;
+
+	ASSERT_OK(raw_open(&im));
+	pid = fork_until_report(&report);
+	if (!pid) {
+		CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+		*s = buffer_of(&m, getpid());
+		CHILD_CHECK(mem_export(&r, s) == 0);
+		CHILD_CHECK(pthread_create(&t, NULL, hold_process, NULL) == 0);
+		child_report(report);
+		syscall(SYS_exit, 0);
+	}
+	ASSERT_LT(0, pid);
+	ASSERT_SOON(state_of(pid) == 'Z');
+	EXPECT_LE(0, import_key(&im, s, 0, &i));
+	kill_child(pid);
+}
+
+/* Two containers with one network may each have a process 1. */
+TEST(a_process_id_in_a_key_is_that_of_the_node)
+{
+	pid_t *outer = shared_memory(sizeof(*outer)), inner;
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct raw r;
+	struct mem m;
+
+	IN_CHILD {
+		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
+		inner = fork();
+		if (!inner) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			CHILD_CHECK(getpid() == 1);
+			CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+			s = buffer_of(&m, 1);
+			CHILD_ERR(EINVAL, mem_export(&r, &s));
+			CHILD_CHECK(WAIT_FOR(__atomic_load_n(outer, __ATOMIC_ACQUIRE)));
+			CHILD_CHECK(node_pid(&r) == *outer);
+			s = buffer_of(&m, *outer);
+			CHILD_CHECK(mem_export(&r, &s) == 0);
+			CHILD_CHECK(import_key(&r, &s, 0, &i) == 0);
+			_exit(0);
+		}
+		__atomic_store_n(outer, inner, __ATOMIC_RELEASE);
+		CHILD_CHECK(wait_child(inner) == 0);
+	}
+}
+
+TEST(a_process_that_its_node_does_not_see_has_no_such_key)
+{
+	struct line child, l = line_pair(&child);
+	pid_t pid, inner;
+	char path[64];
+	struct dd_segment_make s;
+	struct raw r;
+	struct mem m;
+	int fd;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
+		inner = fork();
+		if (!inner) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+			CHILD_CHECK(raw_open(&r) == 0);
+			CHILD_CHECK(node_pid(&r) == 1);
+			tell(child);
+			CHILD_CHECK(hear(child));
+			_exit(0);
+		}
+		CHILD_CHECK(write(child.fd, &inner, sizeof(inner)) == sizeof(inner));
+		CHILD_CHECK(wait_child(inner) == 0);
+		_exit(0);
+	}
+	inner = hear_pid(l);
+	ASSERT_LT(0, inner);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", inner);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, fd);
+	ASSERT_OK(setns(fd, CLONE_NEWNET));
+	ASSERT_OK(raw_start(&r, MEM_LEN, &m));
+	EXPECT_EQ(0, node_pid(&r));
+	s = buffer_of(&m, getpid());
+	EXPECT_ERR(ESRCH, mem_export(&r, &s));
+	s = buffer_of(&m, 0);
+	EXPECT_ERR(ESRCH, mem_export(&r, &s));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
 }
 
 /* --- serials ---------------------------------------------------------------*/

@@ -58,7 +58,7 @@ FIXTURE_VARIANT(arg) {
 #define Z(type, field) offsetof(struct type, field)
 
 FIXTURE_VARIANT_ADD(arg, info) {
-	DD_IOC_INFO, sizeof(struct dd_info), {}
+	DD_IOC_INFO, sizeof(struct dd_info), {}, Z(dd_info, pid)
 };
 FIXTURE_VARIANT_ADD(arg, region_alloc) {
 	DD_IOC_REGION_ALLOC, sizeof(struct dd_region_alloc),

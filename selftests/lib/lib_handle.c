@@ -264,6 +264,7 @@ static int child_calls(void)
 	bad += dd_list_fd(h, list) != -EBADID;
 	bad += dd_node(h) != -EBADID;
 	bad += dd_max_nodes(h) != -EBADID;
+	bad += dd_pid(h) != -EBADID;
 	bad += dd_packet_size(h) != -EBADID;
 	bad += dd_last_error(h, text, sizeof(text)) != -EBADID;
 	bad += dd_shutdown(h) != -EBADID;

@@ -391,6 +391,26 @@ TEST(a_key_names_the_segment)
 	end();
 }
 
+TEST(a_key_with_the_process_id)
+{
+	int32_t pid;
+
+	begin(0, 0);
+	pid = dd_pid(ex);
+	check_eq(pid, getpid());
+	attr.key_class = DD_KEY_BUFFER;
+	memset(attr.key, 0, sizeof(attr.key));
+	memcpy(attr.key, &pid, sizeof(pid));
+	attr.key[4] = 7;
+	check_eq(dd_unexport(ex, segment), 0);
+	check_eq(dd_export(ex, &attr, &segment), 0);
+	check_eq(dd_unimport(mem), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_BUFFER, attr.key, ALL, &mem), 0);
+	attr.key[0] ^= 1;
+	check_eq(dd_export(ex, &attr, &segment), -EINVAL);
+	end();
+}
+
 TEST(lists_end)
 {
 	struct dd_list_record rec;

@@ -344,6 +344,23 @@ TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
 	TH_LOG("%u of %u messages refused in the middle", refused, i);
 }
 
+/* Also if the nodes were made in a pid namespace, whose processes have other numbers outside. */
+TEST_F(far, process_ids_are_those_of_the_nodes)
+{
+	struct dd_importer one = {};
+	struct dd_segment_info info = {
+		.size = sizeof(info), .segment = self->s.segment, .count = 1,
+		.importers = (uintptr_t)&one,
+	};
+	struct dd_info own = { .size = sizeof(own) };
+
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_INFO, &own));
+	EXPECT_EQ(getpid(), own.pid);
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
+	ASSERT_EQ(1, info.count);
+	EXPECT_EQ(getpid(), one.pid);
+}
+
 TEST_F(far, bytes_are_right_with_loss)
 {
 	static char from[BULK], to[BULK];

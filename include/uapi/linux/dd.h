@@ -450,6 +450,10 @@ struct dd_ring_note {
  *	peers, or without peers that of the local link
  * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
  * @memlock_used: (out) bytes charged to the caller's user
+ * @pid: (out) the process that has opened the device, as its node numbers it: in the pid namespace
+ *	of the process that created the network namespace, or has loaded the module. 0 if the process
+ *	is not visible there, or has ended
+ * @__reserved: (out) zero
  */
 struct dd_info {
 	__u32 size;
@@ -462,6 +466,8 @@ struct dd_info {
 	__u32 packet_size;
 	__aligned_u64 memlock_limit;
 	__aligned_u64 memlock_used;
+	__u32 pid;
+	__u32 __reserved;
 };
 
 #define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, unless turned off */

@@ -163,7 +163,7 @@ struct dd_connect {
  * @closed: (out) 0, or the errno that ended it
  * @node: (out) node number of the other end
  * @pid: (out) process id of the other end in the caller's pid namespace, 0 if it
- *	has none there; on another node, in the numbering of that node
+ *	has none there or has ended; on another node, as that node numbered it
  * @uid: (out) effective user id of the other end when it served or connected, in
  *	the caller's user namespace (the overflow id if it has none there)
  * @__reserved: zero

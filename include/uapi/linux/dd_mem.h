@@ -164,7 +164,8 @@ struct dd_region_dirty {
  * @DD_SEGMENT_NAME: a text, 1 to 63 bytes and padded with zeros, chosen by the owner
  * @DD_SEGMENT_ID: the generation, 8 bytes low byte first; chosen by the kernel
  * @DD_SEGMENT_BUFFER: a process id of 4 bytes, and 8 bytes chosen by the owner, low bytes
- *	first; the owner's process id in its own namespace is checked
+ *	first. The process id is @pid of struct dd_info, that of the process that has opened the
+ *	device. The key ends when this process exits or executes another program
  * @DD_SEGMENT_WELL_KNOWN: a number below %DD_WELL_KNOWN_MAX, 1 byte. The owner needs
  *	CAP_NET_ADMIN in the user namespace of its network namespace
  * @DD_SEGMENT_REGISTERED: a text as %DD_SEGMENT_NAME, kept by the registrar; see below
@@ -238,7 +239,8 @@ enum dd_permission {
  * owner.
  *
  * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
- * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
+ * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ESRCH (%DD_SEGMENT_BUFFER: the process is not
+ * visible in the pid namespace of the node, or has ended), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
  * %EINTR. With %DD_SEGMENT_REGISTERED also what the registrar answers; %EHOSTDOWN (there is no
  * registrar, or it has ended), %ETIMEDOUT (it has not answered for three seconds), %EUSERS (1024
  * calls wait for it, or as many of this user as are left).
@@ -363,7 +365,8 @@ struct dd_segment_ctl {
  * @channel: names its access, for %DD_SEGMENT_DENY
  * @count: requests executed by the kernel
  * @node: its node
- * @pid: its process, in the caller's namespace, 0 if that has none
+ * @pid: its process, in the caller's namespace, 0 if that has none or the process has ended; of
+ *	another node, as that node numbers it
  * @uid: its user, in the caller's namespace
  * @rights: DD_RIGHT_*
  */

@@ -301,12 +301,11 @@ static inline int rhashtable_init(struct rhashtable *t, const struct rhashtable_
 #define from_kuid_munged(ns, uid) ((uid).val)
 #define INVALID_UID		((kuid_t){ -1 })
 #define uid_eq(a, b)		((a).val == (b).val)
-#define uid_valid(u)		true
-#define pid_nr(pid)		1
-#define pid_vnr(pid)		1
+#define INVALID_UID		((kuid_t){ -1 })
+#define uid_valid(u)		((u).val != INVALID_UID.val)
+#define task_active_pid_ns(t)	NULL
 #define fatal_signal_pending(t)	false
 #define ns_capable(ns, cap)	true
-#define task_tgid_vnr(t)	1
 #define CAP_NET_ADMIN		0
 
 u64 get_random_u64(void);
