@@ -385,6 +385,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 #define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
 #define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
 #define DD_IMPORT_NOTIFY	0x8	/* requests with DD_NOTIFY_SELF are permitted */
+#define DD_IMPORT_UID		0x10	/* only a segment that user @uid has exported */
 #define DD_IMPORT_BLOCK		0x100	/* wait until the import is made; no note reports that */
 
 /**
@@ -400,6 +401,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * @list: note list of dd_list() for a note when the import is made or has failed, and for those
  *	of DD_NOTIFY_SELF; or 0
  * @cookie: for the records of these notes; 0 without @list
+ * @uid: with DD_IMPORT_UID the user, else 0
  */
 struct dd_import_attr {
 	size_t size;
@@ -411,6 +413,7 @@ struct dd_import_attr {
 	unsigned int depth;
 	int list;
 	uint64_t cookie;
+	unsigned int uid;
 };
 
 /**
@@ -429,8 +432,9 @@ struct dd_import_attr {
  * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
  *
  * Return: 0, also if the import is pending; errors that are known at once, without a note: as
- * of dd_import(), -ENOENT (no such list), -EUSERS (also: too many imports wait for exports on
- * that node), -EINTR (DD_KEY_REGISTERED).
+ * of dd_import(), -EPERM (another user than @uid has exported the segment), -ENOENT (no such
+ * list), -EUSERS (also: too many imports wait for exports on that node), -EINTR
+ * (DD_KEY_REGISTERED).
  */
 int dd_import_begin(struct dd *h, const struct dd_import_attr *attr, struct dd_mem **mem);
 
@@ -477,6 +481,16 @@ size_t dd_mem_size(const struct dd_mem *mem);
  * Return: the number of its node.
  */
 int dd_mem_key(const struct dd_mem *mem, void *key);
+
+/**
+ * dd_mem_uid() - the user that has exported an imported segment
+ * @mem: the import
+ * @uid: (out) effective user id of the exporter when it exported the segment; of another node, as
+ *	that node states it
+ *
+ * Return: 0; -EAGAIN (the import is pending), -EINVAL, -ESTALE.
+ */
+int dd_mem_uid(const struct dd_mem *mem, unsigned int *uid);
 
 #define DD_PUT_NOTIFY	0x4	/* notify the exporter */
 

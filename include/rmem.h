@@ -236,6 +236,30 @@ int rm_fd(rm_seg_t seg);
 int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd);
 
 /**
+ * rm_import_owner() - import a segment by name, if a given user has exported it
+ * @name: as of rm_import()
+ * @hint_node: as of rm_import()
+ * @flags: as of rm_import()
+ * @owner: the user; of another node, as that node states it
+ * @rd: (out) its descriptor
+ *
+ * Names are first come: any user of a node may export a segment under a free name.
+ *
+ * Return: as of rm_import(); EPERM (another user has exported the segment).
+ */
+int rm_import_owner(const char *name, int hint_node, int flags, uid_t owner, rm_desc_t *rd);
+
+/**
+ * rm_owner() - the user that has exported an imported segment
+ * @rd: the descriptor
+ * @owner: (out) its effective user id when it exported the segment; of another node, as that node
+ *	states it
+ *
+ * Return: 0; EBADF, EINVAL.
+ */
+int rm_owner(rm_desc_t rd, uid_t *owner);
+
+/**
  * rm_unimport() - give a descriptor up
  * @rd: the descriptor
  *

@@ -279,13 +279,18 @@ static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 				  l->m.rights, up ? READ_ONCE(a->error) : READ_ONCE(l->imp.gone));
 }
 
-/* The other node's segment and its owner are known there only. */
+/* Of the other node's segment, the user of its exporter is known, as that node states it. */
 static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
 			      const struct dd_reader *reader)
 {
 	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
 	const struct dd_channel *ch = &f->r->proxy;
 
+	/* Pairs with dd_making_over(). A message without process ids has no user of the exporter. */
+	if (reader->pids && smp_load_acquire(&f->m.up) &&
+	    nla_put_u32(skb, DD_A_IMPORT_PEER_UID,
+			from_kuid_munged(reader->users, make_kuid(&init_user_ns, f->r->uid))))
+		return -EMSGSIZE;
 	return dd_fill_any_import(skb, obj, reader, f->r->peer->number, ch, true, ch->rights,
 				  READ_ONCE(ch->dead) ? READ_ONCE(f->imp.gone) : 0);
 }

@@ -243,7 +243,9 @@ static int dd_far_found(struct dd_far_import *f)
 	r->uid = le32_to_cpu(grant.uid);
 	r->proxy.rights = f->m.rights;
 	r->proxy.generation = le64_to_cpu(grant.generation);
-	return dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
+	return dd_making_found(&f->m, &f->imp, r->proxy.generation,
+			       make_kuid(&init_user_ns, r->uid)) ?:
+	       dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
 
 /* Whether the next step is possible. Sets @f->err if that step is to fail. */
@@ -324,9 +326,6 @@ static void dd_far_up(struct dd_far_import *f)
 	struct dd_import *imp = &f->imp;
 	struct dd_channel *ch = &f->r->proxy;
 
-	imp->cell->peer_size = imp->size;
-	imp->cell->window = imp->window;
-	imp->cell->received = ch->generation;
 	trace_dd_import(imp, f->m.node, ch->rights, ch->generation);
 	dd_channel_live(ch);
 	dd_making_over(&f->m, imp, 0);

@@ -410,17 +410,15 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
 /* The access was granted: make the import. The importer's context is locked. */
 static int dd_local_join(struct dd_local_import *l)
 {
-	struct dd_cell *cell = l->imp.cell;
+	struct dd_export *exp = l->a.exp;
 	int err;
 
 	if (!l->m.pending)
 		return -ESTALE;
-	l->imp.size = l->a.exp->seg.mem.length;
-	l->imp.window = l->a.exp->seg.list ? l->a.exp->window : 0;
-	cell->peer_size = l->imp.size;
-	cell->window = l->imp.window;
-	cell->received = l->a.chan.generation;
-	err = dd_export_join(l->a.exp, &l->a);
+	l->imp.size = exp->seg.mem.length;
+	l->imp.window = exp->seg.list ? exp->window : 0;
+	err = dd_making_found(&l->m, &l->imp, l->a.chan.generation, exp->seg.uid) ?:
+	      dd_export_join(exp, &l->a);
 	if (err)
 		return err;
 	trace_dd_import(&l->imp, l->m.node, l->m.rights, l->a.chan.generation);
@@ -547,14 +545,15 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 int dd_access_check_args(const struct dd_import_make *arg)
 {
 	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
-	u32 flags = DD_IMPORT_NOTIFY;
+	u32 flags = DD_IMPORT_NOTIFY | DD_IMPORT_UID;
 
 	/* An import by a registered name waits for the registrar. */
 	flags |= arg->key_class == DD_SEGMENT_REGISTERED ? DD_IMPORT_FRESH : DD_IMPORT_NOWAIT;
 	/* The kernel chooses the numbers: none is known before the export. */
 	if (arg->key_class != DD_SEGMENT_REGISTERED && arg->key_class != DD_SEGMENT_ID)
 		flags |= DD_IMPORT_PARK;
-	if (arg->flags & ~flags || arg->cell_unit ||
+	if (arg->flags & ~flags || arg->cell_unit || arg->__reserved ||
+	    (arg->uid && !(arg->flags & DD_IMPORT_UID)) ||
 	    arg->import || arg->length || arg->generation ||
 	    (arg->list ? !notes : arg->cookie || notes & DD_IMPORT_NOTIFY) ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||

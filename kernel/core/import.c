@@ -198,7 +198,7 @@ static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)
  *
  * The table of ids takes over a reference.
  *
- * Return: 0; %-ESTALE; %-ENOENT (the list); %-EDQUOT; %-ENOMEM; an error of
+ * Return: 0; %-EINVAL (the user); %-ESTALE; %-ENOENT (the list); %-EDQUOT; %-ENOMEM; an error of
  * dd_list_reserve() or dd_obj_reserve().
  */
 int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg)
@@ -210,6 +210,12 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return -ESTALE;
+	m->owner = INVALID_UID;
+	if (arg->flags & DD_IMPORT_UID) {
+		m->owner = make_kuid(current_user_ns(), arg->uid);
+		if (!uid_valid(m->owner))
+			return -EINVAL;
+	}
 	if (arg->flags & DD_IMPORT_NOTIFY)
 		err = dd_self_make(imp, arg);
 	if (err)
@@ -242,6 +248,28 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	m->park = arg->flags & DD_IMPORT_PARK ? DD_PARK_MAY : DD_PARK_NEVER;
 	m->pending = true;
 	dd_obj_publish(&imp->obj);
+	return 0;
+}
+
+/**
+ * dd_making_found() - check and describe the segment of an import
+ * @m: the making
+ * @imp: the import, with its size and window; it has not been made yet
+ * @generation: of the segment
+ * @owner: user of its exporter
+ *
+ * Return: 0; %-EPERM if the importer wants a segment of another user.
+ */
+int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 generation, kuid_t owner)
+{
+	struct dd_import_cell *cell = container_of(imp->cell, struct dd_import_cell, cell);
+
+	if (uid_valid(m->owner) && !uid_eq(m->owner, owner))
+		return -EPERM;
+	cell->cell.peer_size = imp->size;
+	cell->cell.window = imp->window;
+	cell->cell.received = generation;
+	cell->uid = from_kuid_munged(imp->obj.ctx->cred->user_ns, owner);
 	return 0;
 }
 

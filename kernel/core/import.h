@@ -108,6 +108,7 @@ enum dd_park {
  * @cookie: of that note
  * @node: node of the segment
  * @rights: DD_RIGHT_* that are needed
+ * @owner: user that must have exported the segment; invalid if any may
  * @park: whether to wait until there is a segment. Only the calling thread and then the worker
  *	use it
  * @pending: the making is not over, and the import was not ended; changes under dd_ctx.lock
@@ -119,6 +120,7 @@ struct dd_making {
 	u64 cookie;
 	u16 node;
 	u8 rights;
+	kuid_t owner;
 	enum dd_park park;
 	bool pending;
 	bool up;
@@ -181,6 +183,7 @@ void dd_self_free(struct dd_import *imp);
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
 int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg);
+int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 generation, kuid_t owner);
 int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
 		  int err);
 void dd_making_over(struct dd_making *m, struct dd_import *imp, int err);

@@ -106,6 +106,7 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 	i.depth = attr->depth;
 	i.list = attr->list;
 	i.cookie = attr->cookie;
+	i.uid = attr->uid;
 	ret = ddi_ioctl(h, DD_IOC_IMPORT, &i);
 	if (ret < 0) {
 		free(m);
@@ -178,6 +179,18 @@ DD_API int dd_unimport(struct dd_mem *m)
 DD_API size_t dd_mem_size(const struct dd_mem *m)
 {
 	return ddi_load(&m->size);
+}
+
+DD_API int dd_mem_uid(const struct dd_mem *m, unsigned int *uid)
+{
+	if (!m || !uid)
+		return -EINVAL;
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	if (!ddi_load(&m->size))
+		return -EAGAIN;
+	*uid = ((const struct dd_import_cell *)m->cell)->uid;
+	return 0;
 }
 
 DD_API int dd_mem_key(const struct dd_mem *m, void *key)

@@ -94,23 +94,26 @@ static int import_name(struct dd_import_attr *attr, bool wait, struct dd_mem **m
 	for (;;) {
 		ret = import_open(attr, !wait, mem);
 		/* A clerk deletes the name of a segment a little after its end. */
-		if (ret == -ECONNREFUSED && attr->flags)
+		if (ret == -ECONNREFUSED && attr->flags & DD_IMPORT_FRESH)
 			ret = -ENOENT;
 		if (ret == -ENOENT && wait)
 			ret = nanosleep(&pause, NULL) ? -EINTR : -ECONNREFUSED;
 		if (ret != -ECONNREFUSED)
 			return ret;
 		/* The clerk may have cached the name of a segment that has ended. */
-		attr->flags = DD_IMPORT_FRESH;
+		attr->flags |= DD_IMPORT_FRESH;
 	}
 }
 
-RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
+/* @owner is NULL if any user may have exported the segment. */
+static int import_named(const char *name, int hint_node, int flags, const uid_t *owner,
+			rm_desc_t *rd)
 {
 	struct dd_import_attr attr = {
 		.size = sizeof(attr), .key_class = DD_KEY_REGISTERED, .depth = RM_DEPTH,
 		.rights = flags & RM_ALL ? flags & RM_ALL : RM_ALL,
-		.flags = flags & RM_LOOKUP ? DD_IMPORT_FRESH : 0,
+		.flags = (flags & RM_LOOKUP ? DD_IMPORT_FRESH : 0) | (owner ? DD_IMPORT_UID : 0),
+		.uid = owner ? *owner : 0,
 	};
 	struct dd *h = rm_handle();
 	struct rm_import *m;
@@ -143,6 +146,24 @@ RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
 	}
 	*rd = ret;
 	return 0;
+}
+
+RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
+{
+	return import_named(name, hint_node, flags, NULL, rd);
+}
+
+RM_API int rm_import_owner(const char *name, int hint_node, int flags, uid_t owner,
+			   rm_desc_t *rd)
+{
+	return import_named(name, hint_node, flags, &owner, rd);
+}
+
+RM_API int rm_owner(rm_desc_t rd, uid_t *owner)
+{
+	struct rm_import *m = rm_descriptor(rd);
+
+	return m ? rm_error(dd_mem_uid(m->mem, owner)) : -1;
 }
 
 RM_API int rm_unimport(rm_desc_t rd)

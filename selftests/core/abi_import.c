@@ -395,16 +395,63 @@ static int become(uid_t uid)
 	return syscall(SYS_setresuid, -1, uid, -1);
 }
 
+static int export_as(FIXTURE_DATA(pending) *self, uid_t uid)
+{
+	int ret;
+
+	if (become(uid))
+		return -1;
+	ret = mem_export(&self->ex, &self->s);
+	return become(0) ?: ret;
+}
+
 /* The errno of an import by ALICE, at once or when the other node has answered; 0 if it is made. */
-static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags)
+static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags, uid_t owner)
 {
 	int err;
 
 	self->i = mem_import_of(&self->s, mem_far_node(&self->im), rights, flags, 0);
+	self->i.uid = owner;
 	if (become(ALICE))
 		return -1;
 	err = raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i) ? errno : 0;
 	return become(0) ? -1 : err;
+}
+
+TEST_F(pending, an_importer_may_demand_the_user_of_the_exporter)
+{
+	struct dd_import_cell *cell;
+	struct dd_note n;
+
+	ASSERT_OK(export_as(self, BOB));
+	EXPECT_EQ(EPERM, refused(self, DD_RIGHTS, DD_IMPORT_UID, ALICE));
+	EXPECT_EQ(EPERM, refused(self, DD_RIGHTS, DD_IMPORT_UID, 0));
+	EXPECT_EQ(EPERM, refused(self, DD_RIGHTS, DD_IMPORT_UID | DD_IMPORT_PARK, 0));
+	EXPECT_EQ(EINVAL, refused(self, DD_RIGHTS, DD_IMPORT_UID, -1));
+	EXPECT_EQ(EINVAL, refused(self, DD_RIGHTS, 0, BOB));
+	/* No refused importer is left. */
+	ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
+
+	ASSERT_EQ(0, refused(self, DD_RIGHTS, DD_IMPORT_UID, BOB));
+	cell = raw_unit(&self->im, self->i.cell_unit);
+	EXPECT_EQ(BOB, cell->uid);
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, refused(self, DD_RIGHTS, 0, 0));
+	cell = raw_unit(&self->im, self->i.cell_unit);
+	EXPECT_EQ(BOB, cell->uid);
+
+	/* One that waits gets the same. */
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	self->i = mem_import_of(&self->s, mem_far_node(&self->im), DD_RIGHTS,
+				LATER | DD_IMPORT_UID, self->list.list);
+	self->i.uid = ALICE;
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i));
+	self->s.segment = self->s.generation = 0;
+	ASSERT_OK(export_as(self, BOB));
+	EXPECT_ERR(EPERM, mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	ASSERT_SOON(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	EXPECT_EQ(EPERM, n.offset);
 }
 
 /* A user that may not import a segment does not find out whether its number is in use. */
@@ -416,18 +463,19 @@ TEST_F(pending, a_number_is_known_to_permitted_users_only)
 	memset(self->s.key, 0, sizeof(self->s.key));
 	self->s.permission = DD_PERMIT_USER;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0));
-	EXPECT_EQ(EINVAL, refused(self, DD_RIGHT_GET, DD_IMPORT_PARK));
+	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0, 0));
+	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, DD_IMPORT_UID, BOB));
+	EXPECT_EQ(EINVAL, refused(self, DD_RIGHT_GET, DD_IMPORT_PARK, 0));
 	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(EACCES, refused(self, DD_RIGHTS, 0));
-	EXPECT_EQ(0, refused(self, DD_RIGHT_GET, 0));
+	EXPECT_EQ(EACCES, refused(self, DD_RIGHTS, 0, 0));
+	EXPECT_EQ(0, refused(self, DD_RIGHT_GET, 0, 0));
 	self->s.key[0]++;
-	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0));
+	EXPECT_EQ(ECONNREFUSED, refused(self, DD_RIGHT_GET, 0, 0));
 	/* Names are no secret. */
 	self->s = name;
 	self->s.permission = DD_PERMIT_USER;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	EXPECT_EQ(EACCES, refused(self, DD_RIGHT_GET, 0));
+	EXPECT_EQ(EACCES, refused(self, DD_RIGHT_GET, 0, 0));
 }
 
 struct importer {

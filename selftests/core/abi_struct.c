@@ -140,7 +140,9 @@ FIXTURE_VARIANT_ADD(arg, import) {
 	DD_IOC_IMPORT, sizeof(struct dd_import_make),
 	{ Z(dd_import_make, flags), Z(dd_import_make, cell_unit),
 	  Z(dd_import_make, import), Z(dd_import_make, length),
-	  Z(dd_import_make, generation), Z(dd_import_make, list) }
+	  Z(dd_import_make, generation), Z(dd_import_make, list),
+	  Z(dd_import_make, uid), Z(dd_import_make, __reserved) },
+	Z(dd_import_make, uid)
 };
 
 FIXTURE_VARIANT_ADD(arg, list_make) {
@@ -406,7 +408,7 @@ static __u32 known_flags(unsigned int nr)
 	case DD_IOC_SEGMENT:
 		return DD_SEGMENT_FLAGS;
 	case DD_IOC_IMPORT:
-		return DD_IMPORT_NOWAIT;
+		return DD_IMPORT_NOWAIT | DD_IMPORT_UID;
 	default:
 		return 0;
 	}

@@ -100,6 +100,28 @@ static int outcome(const struct dd_import_attr *a)
 	return ret;
 }
 
+TEST(the_user_of_the_exporter)
+{
+	struct dd_import_attr a;
+	unsigned int uid = -1;
+
+	begin_later();
+	check_eq(dd_mem_uid(mem, &uid), 0);
+	check_eq(uid, geteuid());
+	check_eq(dd_mem_uid(mem, NULL), -EINVAL);
+	a = wanted(key, DD_IMPORT_UID);
+	a.uid = geteuid();
+	check_eq(outcome(&a), 0);
+	a.uid++;
+	check_eq(outcome(&a), -EPERM);
+	a.flags = 0;
+	check_eq(outcome(&a), -EINVAL);
+	check_eq(dd_unimport(mem), 0);
+	check_eq(dd_import_begin(im, &wish, &mem), 0);
+	check_eq(dd_mem_uid(mem, &uid), -EAGAIN);
+	end_later();
+}
+
 TEST(an_import_is_begun_and_made)
 {
 	struct dd_import_attr a;
@@ -208,7 +230,7 @@ TEST(bad_imports)
 	wish.size--;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.size++;
-	wish.flags = 16;
+	wish.flags = 32;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.flags = DD_IMPORT_NOTIFY;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);

@@ -453,6 +453,7 @@ TEST(a_swap_has_a_status)
 
 TEST(forked_child)
 {
+	unsigned int uid;
 	int status = -1;
 	uint64_t word;
 	pid_t pid;
@@ -469,6 +470,7 @@ TEST(forked_child)
 		      dd_export(ex, &attr, &s) != -ESTALE ||
 		      dd_pin(ex, &s, 8) != -ESTALE || dd_list(ex) != -ESTALE ||
 		      dd_unexport(ex, segment) != -ESTALE ||
+		      dd_mem_uid(mem, &uid) != -ESTALE ||
 		      dd_unimport(m) != -ESTALE);
 	}
 	check_eq(waitpid(pid, &status, 0), pid);

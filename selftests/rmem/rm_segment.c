@@ -104,6 +104,23 @@ TEST(RM_2_descriptors)
 	end();
 }
 
+/* Any user may export a segment under a free name. */
+TEST(an_importer_may_demand_the_user_of_the_exporter)
+{
+	uid_t uid = -1;
+	rm_desc_t d;
+
+	begin(RM_ALL | RM_ANYBODY, RM_NEVER);
+	check_eq(rm_owner(rd, &uid), 0);
+	check_eq(uid, geteuid());
+	check_errno(rm_owner(rd, NULL), EINVAL);
+	check_errno(rm_owner(rd + 1, &uid), EBADF);
+	check_eq(rm_import_owner("seg", owner_node(), RM_READ, geteuid(), &d), 0);
+	check_eq(rm_unimport(d), 0);
+	check_errno(rm_import_owner("seg", owner_node(), RM_READ, STRANGER_UID, &d), EPERM);
+	end();
+}
+
 TEST(RM_3_rights_of_importers)
 {
 	rm_desc_t d, other, again;

@@ -431,17 +431,20 @@ struct dd_segment_info {
  * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
  * @generation: (in) zero; (out) see struct dd_segment_make; 0 while the import is pending
  * @cookie: for the notes; 0 without @list
+ * @uid: with %DD_IMPORT_UID the user that must have exported the segment, in the caller's user
+ *	namespace; else 0
+ * @__reserved: zero
  *
  * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
  * ends, %EHOSTUNREACH.
  *
  * With %DD_IMPORT_NOWAIT the call does not wait. @error of the cell is %EINPROGRESS while the
  * import is *pending*, and then 0, or the errno with which the import has failed. When it is
- * 0, @peer_size of the cell is the length and @received the generation. Requests to a pending
- * import get %EAGAIN, and %DD_IOC_CONN_WAIT with %DD_WAIT_UP waits for its end. A note of
- * type %DD_NOTE_IMPORT in @list reports the end; one slot is reserved for it. %DD_IOC_END ends
- * a pending import without a note. An error that is known at once is returned, also without a
- * note.
+ * 0, @peer_size of the cell is the length, @received the generation and @uid the exporter.
+ * Requests to a pending import get %EAGAIN, and %DD_IOC_CONN_WAIT with %DD_WAIT_UP waits for
+ * its end. A note of type %DD_NOTE_IMPORT in @list reports the end; one slot is reserved for
+ * it. %DD_IOC_END ends a pending import without a note. An error that is known at once is
+ * returned, also without a note.
  *
  * With %DD_IMPORT_PARK, which is not allowed with %DD_SEGMENT_ID, the import waits until a
  * segment is exported under the key, unless there is one. It takes the first one, and fails
@@ -451,11 +454,12 @@ struct dd_segment_info {
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
  * have these rights, or does not grant them to this user; with %DD_SEGMENT_ID, a user to
- * which the segment grants no right gets %ECONNREFUSED), %EUSERS (it has as many importers
- * as it permits, or this user as many as are free, or notes of ended ones are unread; or,
- * with %DD_IMPORT_PARK, 1024 look-ups wait on its node, or as many of this user as are left),
- * %ENONET, %EHOSTUNREACH, %ENOENT (the list), %EPROTONOSUPPORT (the other node does not
- * support segments), %EPROTO, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
+ * which the segment grants no right gets %ECONNREFUSED), %EPERM (another user than @uid has
+ * exported it), %EUSERS (it has as many importers as it permits, or this user as many as are
+ * free, or notes of ended ones are unread; or, with %DD_IMPORT_PARK, 1024 look-ups wait on its
+ * node, or as many of this user as are left), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
+ * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
+ * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  *
  * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it.
  * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node,
@@ -476,12 +480,15 @@ struct dd_import_make {
 	__aligned_u64 length;
 	__aligned_u64 generation;
 	__aligned_u64 cookie;
+	__u32 uid;
+	__u32 __reserved;
 };
 
 #define DD_IMPORT_NOWAIT	0x1	/* do not wait for the other node or the segment */
 #define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
 #define DD_IMPORT_FRESH		0x4	/* ask that no cached name be used */
 #define DD_IMPORT_NOTIFY	0x8	/* permit %DD_SQE_NOTIFY_SELF */
+#define DD_IMPORT_UID		0x10	/* only a segment of user @uid */
 
 #define DD_DEPTH_USUAL		16
 #define DD_DEPTH_MAX		64
@@ -495,10 +502,16 @@ struct dd_import_make {
  * @result: errno of request n at n % %DD_RESULTS, once @cell.done is at least n: 0, or why
  *	the other node has refused it. %EIO: its outcome is not known, since the access
  *	has ended. Before that, %DD_RESULT_AWAITED for a GET or CAS without a reply
+ * @uid: effective user of the exporter when it exported the segment, in the user namespace of
+ *	the process that has opened the device (the overflow id if it has none there); of another
+ *	node, as that node states it
+ * @__reserved: zero
  */
 struct dd_import_cell {
 	struct dd_cell cell;
 	__u8 result[DD_RESULTS];
+	__u32 uid;
+	__u32 __reserved;
 };
 
 /**
