@@ -42,7 +42,7 @@ noted() { jq -e --arg what "$1" 'any(.[]; .check == $what and
 test_device() {
 	content 'nothing to fix for root'
 	check 'doctor: all checks are there' json '
-		map(.check) | unique == ["abi", "cpus", "device", "kernel",
+		map(.check) | unique == ["abi", "clerk", "cpus", "device", "kernel",
 		"memlock", "module", "node", "peers", "port"]'
 	content 'nothing to fix for a member of the group' $as_member
 	finds 'a user outside of the group' device 'usermod -aG dd alice' $as_user
@@ -161,6 +161,23 @@ test_peers() {
 
 without_route() { ddctl -j peer show 0 | jq -e '.counters.tx_noroute > 0'; }
 
+test_clerk() {
+	local clerk
+
+	run ddctl -j doctor
+	check 'doctor: no name clerk is noted' has clerk note 'has no name clerk'
+	rmclerk >clerk.out &
+	clerk=$!
+	until_true grep -q ready clerk.out
+	content 'a name clerk'
+	check 'doctor: the name clerk answers' has clerk ok 'answers'
+	kill -STOP $clerk
+	finds 'the name clerk is stopped' clerk 'systemctl restart rmclerk'
+	kill -CONT $clerk
+	kill $clerk
+	wait $clerk
+}
+
 test_module() {
 	rmmod dd
 	finds 'no module' module 'modprobe dd'
@@ -182,11 +199,12 @@ test_module() {
 		json '.module == .ddctl' version
 }
 
-plan $((25 + 11 + 6))
+plan $((25 + 11 + 6 + 4))
 test_device
 test_memlock
 test_node
 test_port
 test_peers
+test_clerk
 test_module
 finish

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 #include <linux/capability.h>
 #include <linux/dd_ddp.h>
+#include <linux/dd_mem.h>
 
 #include "ddctl.h"
 
@@ -28,6 +30,7 @@
 #define CLUSTER_FILE	"/etc/dd/cluster.conf"
 #define GROUP		"dd"
 #define INIT_USER_NS	"user:[4026531837]"	/* PROC_USER_INIT_INO */
+#define AREA_PART	65536	/* the largest page size of any architecture */
 #define LEAST_MEMLOCK	(4ull << 20)	/* bytes; below, programs soon fail */
 
 /* Result of one check: nothing to do; worth knowing; to be fixed. */
@@ -426,6 +429,37 @@ static int check_device(void)
 	return fd;
 }
 
+/* ---- the name clerk ------------------------------------------------------ */
+
+/* Look a name up that no segment has: only the clerk can answer. */
+static void check_clerk(int fd)
+{
+	struct dd_import_make look = {
+		.size = sizeof(look), .key_class = DD_SEGMENT_REGISTERED,
+		.key = "ddctl doctor", .rights = DD_RIGHT_GET,
+	};
+	struct dd_info info = { .size = sizeof(info) };
+
+	/* Without the area there are no imports; it is unmapped at exit. */
+	if (ioctl(fd, DD_IOC_INFO, &info) || !info.up ||
+	    mmap(NULL, AREA_PART, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		 DD_AREA_OFFSET) == MAP_FAILED)
+		return;
+	look.node = info.node;
+	/* It ends with @fd if there is one of that name. */
+	if (!ioctl(fd, DD_IOC_IMPORT, &look) || errno == ENOENT) {
+		found(GOOD, "clerk", "the name clerk answers");
+	} else if (errno == EHOSTDOWN) {
+		found(NOTE, "clerk", "this node has no name clerk: rm_export() and rm_import() fail");
+		advise("If programs use remote memory (rmem(3)), as root: systemctl enable --now rmclerk");
+	} else if (errno == ETIMEDOUT) {
+		found(BAD, "clerk", "the name clerk does not answer: rm_export() and rm_import() fail");
+		advise("See whether it is stopped (ps -o pid,stat -C rmclerk); as root: systemctl restart rmclerk");
+	} else {
+		found(NOTE, "clerk", "the name clerk: %s", strerror(errno));
+	}
+}
+
 /* ---- memory and processors ---------------------------------------------- */
 
 /* Whether the caller has CAP_IPC_LOCK in the initial user namespace. */
@@ -502,6 +536,8 @@ static int doctor_run(const struct verb *verb, int argc, char **argv)
 	if (check_module(&uts)) {
 		check_node();
 		fd = check_device();
+		if (fd >= 0)
+			check_clerk(fd);
 	}
 	check_memlock(fd);
 	check_cpus();
@@ -514,4 +550,4 @@ static int doctor_run(const struct verb *verb, int argc, char **argv)
 }
 
 COMMAND(doctor, "check whether dd can be used here, and give advice",
-	NULL, "check kernel, module, peers, device, memory, processors");
+	NULL, "check kernel, module, peers, device, name clerk, memory, processors");
