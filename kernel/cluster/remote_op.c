@@ -295,6 +295,8 @@ static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
 	struct dd_bounce *copy;
 	int err;
 
+	if (dd_nic_wire(imp, op))
+		return dd_remote_queue_slow(imp, op, NULL);
 	if (op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS) {
 		op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
 		if (IS_ERR(op->region))

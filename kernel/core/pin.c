@@ -7,11 +7,18 @@
  * the process may have others. A child gets copies of pinned pages at fork(). Only
  * anonymous, shared and huge memory is accepted: file systems do not expect pages of files
  * to be written at any time.
+ *
+ * A request by address uses the region only while its pages are what is mapped there. An
+ * MMU notifier counts the changes of the mapping, and dd_region.seq is the count at which
+ * the pages were last seen in it. If the count has changed, the pages that are mapped are
+ * compared with those of the region, where the caller may sleep.
  */
 #include <linux/mm.h>
+#include <linux/mmu_notifier.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 
+#include "core/bounds.h"
 #include "core/charge.h"
 #include "core/ctx.h"
 #include "core/region.h"
@@ -57,6 +64,208 @@ err_unpin:
 	return err;
 }
 
+/* ---- the mapping ---------------------------------------------------------- */
+
+#ifdef CONFIG_MMU_NOTIFIER
+/*
+ * The mapping changes. Called in any context, inside locks that page faults take: only
+ * count. Protection of single pages (fork(), soft-dirty bits) replaces no pinned page.
+ */
+static bool dd_pin_invalidate(struct mmu_interval_notifier *notifier,
+			      const struct mmu_notifier_range *range, unsigned long seq)
+{
+	if (range->event != MMU_NOTIFY_PROTECTION_PAGE &&
+	    range->event != MMU_NOTIFY_SOFT_DIRTY)
+		mmu_interval_set_seq(notifier, seq);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops dd_pin_ops = {
+	.invalidate = dd_pin_invalidate,
+};
+
+static int dd_pin_watch(struct dd_region *region, unsigned long start)
+{
+	int err = mmu_interval_notifier_insert(&region->notifier, current->mm, start,
+					       region->npages << PAGE_SHIFT, &dd_pin_ops);
+
+	region->watched = !err;
+	if (err)
+		return err;
+	region->start = start;
+	region->seq = mmu_interval_read_begin(&region->notifier);
+	return 0;
+}
+
+static void dd_pin_unwatch(struct dd_region *region)
+{
+	if (region->watched)
+		mmu_interval_notifier_remove(&region->notifier);
+}
+
+/* Whether the mapping has changed since the pages were seen in it. */
+static bool dd_pin_changed(struct dd_region *region)
+{
+	return mmu_interval_check_retry(&region->notifier, READ_ONCE(region->seq));
+}
+
+static unsigned long dd_pin_begin(struct dd_region *region)
+{
+	return mmu_interval_read_begin(&region->notifier);
+}
+#else
+/* Without notifiers, each request by address compares the pages. */
+static int dd_pin_watch(struct dd_region *region, unsigned long start)
+{
+	region->start = start;
+	return 0;
+}
+
+static void dd_pin_unwatch(struct dd_region *region) { }
+static bool dd_pin_changed(struct dd_region *region) { return true; }
+static unsigned long dd_pin_begin(struct dd_region *region) { return 0; }
+#endif
+
+/* Whether pages [@i, @end) of a region are those that are mapped now; may sleep. */
+static bool dd_pin_same(struct dd_region *region, unsigned long i, unsigned long end,
+			unsigned int flags)
+{
+	struct page *pages[16];
+	int n, got, j;
+	bool same;
+
+	for (same = true; same && i < end; i += n) {
+		n = min_t(unsigned long, end - i, ARRAY_SIZE(pages));
+		got = get_user_pages_fast(region->start + (i << PAGE_SHIFT), n, flags, pages);
+		same = got == n;
+		for (j = 0; j < got; j++) {
+			same = same && page_address(pages[j]) == region->pages[i + j];
+			put_page(pages[j]);
+		}
+		cond_resched();
+	}
+	return same;
+}
+
+/*
+ * Compare the pages of [@off, @off + @len). If these are all pages, and they may be stored
+ * to, the region can be used again without comparing.
+ */
+static bool dd_pin_look(struct dd_region *region, u64 off, u64 len, bool write)
+{
+	unsigned long i = off >> PAGE_SHIFT, end = PFN_UP(off + len);
+	unsigned long seq = dd_pin_begin(region);
+
+	if (!dd_pin_same(region, i, end, write ? FOLL_WRITE : 0))
+		return false;
+	/* The pages are pinned, so this write access replaces none. */
+	if (!i && end == region->npages && dd_pin_same(region, 0, end, FOLL_WRITE))
+		WRITE_ONCE(region->seq, seq);
+	return true;
+}
+
+static bool dd_region_covers(const struct dd_region *region, u64 address, u64 len, u64 *off)
+{
+	unsigned long start = READ_ONCE(region->start);
+
+	*off = untagged_addr(address) - start;
+	return start && dd_in_bounds(*off, len, (u64)region->npages << PAGE_SHIFT);
+}
+
+/**
+ * dd_region_mapped() - whether memory of the caller is known to be that of a region
+ * @region: a region of the caller
+ * @address: user address
+ * @len: bytes
+ * @off: (out) offset of @address in the region
+ *
+ * In any context. If this returns false, dd_region_look() may return true.
+ */
+bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off)
+{
+	return dd_region_covers(region, address, len, off) &&
+	       !(region->pinned && dd_pin_changed(region));
+}
+
+/**
+ * dd_region_look() - whether memory of the caller is that of a region
+ * @region: a region of the caller
+ * @address: user address
+ * @len: bytes
+ * @write: the memory must be writable by its address
+ * @off: (out) offset of @address in the region
+ *
+ * May sleep; the caller holds no lock.
+ */
+bool dd_region_look(struct dd_region *region, u64 address, u64 len, bool write, u64 *off)
+{
+	if (!dd_region_covers(region, address, len, off))
+		return false;
+	return !region->pinned || !dd_pin_changed(region) ||
+	       dd_pin_look(region, *off, len, write);
+}
+
+/**
+ * dd_region_check() - check that an address still is memory of a region
+ * @ctx: the owner
+ * @arg: argument of user space
+ *
+ * Return: 0 or an error documented in the uapi header.
+ */
+int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg)
+{
+	struct dd_region *region;
+	int err = 0;
+	u64 off;
+
+	if (!arg->length)
+		return -EINVAL;
+	region = dd_obj_get(ctx, arg->region, &dd_region_ops);
+	if (!region)
+		return -ENOENT;
+	if (!dd_region_look(region, arg->address, arg->length, false, &off))
+		err = -EFAULT;
+	dd_region_put(region);
+	return err;
+}
+
+/* ---- the pages ------------------------------------------------------------ */
+
+/* Make a region without id of the caller's memory; its pages are not pinned yet. */
+static struct dd_region *dd_pin_new(struct dd_ctx *ctx, u64 address, u64 length)
+{
+	struct dd_region *region;
+	unsigned long n;
+
+	if (!access_ok(u64_to_user_ptr(address), length))
+		return ERR_PTR(-EFAULT);
+	n = PFN_UP(offset_in_page(address) + length);
+	if (n > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	region = dd_region_new(ctx, n);
+	if (!IS_ERR(region))
+		region->pinned = true;
+	return region;
+}
+
+/* Pin the pages; on an error, the region is freed. */
+static int dd_pin_fill(struct dd_region *region, unsigned long start)
+{
+	/* The array holds pages first, and then their addresses. */
+	struct page **pages = (struct page **)region->pages;
+	unsigned long i;
+	int err;
+
+	err = dd_pin_pages(start, pages, region->npages);
+	if (err) {
+		dd_region_unnew(region, 0);
+		return err;
+	}
+	for (i = 0; i < region->npages; i++)
+		region->pages[i] = page_address(pages[i]);
+	return 0;
+}
+
 /**
  * dd_region_pin_user() - make a region without id of the caller's own memory
  * @ctx: the owner
@@ -68,30 +277,13 @@ err_unpin:
  */
 struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length)
 {
-	unsigned long addr = untagged_addr(address) & PAGE_MASK, n, i;
-	struct dd_region *region;
-	struct page **pages;
+	struct dd_region *region = dd_pin_new(ctx, address, length);
 	int err;
 
-	if (!access_ok(u64_to_user_ptr(address), length))
-		return ERR_PTR(-EFAULT);
-	n = PFN_UP(offset_in_page(address) + length);
-	if (n > totalram_pages())
-		return ERR_PTR(-ENOMEM);
-	region = dd_region_new(ctx, n);
 	if (IS_ERR(region))
 		return region;
-	/* The array holds pages first, and then their addresses. */
-	pages = (struct page **)region->pages;
-	err = dd_pin_pages(addr, pages, n);
-	if (err) {
-		dd_region_unnew(region, 0);
-		return ERR_PTR(err);
-	}
-	for (i = 0; i < n; i++)
-		region->pages[i] = page_address(pages[i]);
-	region->pinned = true;
-	return region;
+	err = dd_pin_fill(region, untagged_addr(address) & PAGE_MASK);
+	return err ? ERR_PTR(err) : region;
 }
 
 /**
@@ -103,23 +295,38 @@ struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length
  */
 int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 {
+	unsigned long start = untagged_addr(arg->address) & PAGE_MASK;
 	struct dd_region *region;
+	int err;
 
 	if (arg->flags || arg->region || arg->__reserved || arg->offset || !arg->length)
 		return -EINVAL;
-	region = dd_region_pin_user(ctx, arg->address, arg->length);
+	region = dd_pin_new(ctx, arg->address, arg->length);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
+	/* Watch first: what changes from here on is noticed. */
+	err = dd_pin_watch(region, start);
+	if (err) {
+		dd_region_unnew(region, 0);
+		return err;
+	}
+	err = dd_pin_fill(region, start);
+	if (err)
+		return err;
+	/* The pin itself changes the mapping where it replaces the zero page. */
+	if (dd_pin_changed(region))
+		dd_pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
 	arg->offset = offset_in_page(arg->address);
 	return dd_region_publish(region, &arg->region, NULL);
 }
 
-/* Unpin and uncharge the pages of a region that dd_region_pin() has made. */
+/* Unpin and uncharge the pages of a region that dd_pin_new() has made. */
 void dd_region_unpin(struct dd_region *region)
 {
 	unsigned long i;
 	struct page *page;
 
+	dd_pin_unwatch(region);
 	for (i = 0; i < region->npages; i++) {
 		page = virt_to_page(region->pages[i]);
 		/* Other nodes and processes have written to them. */

@@ -290,7 +290,12 @@ static void dd_region_vm_open(struct vm_area_struct *vma)
 
 static void dd_region_vm_close(struct vm_area_struct *vma)
 {
-	dd_region_drop(vma->vm_private_data);
+	struct dd_region *region = vma->vm_private_data;
+
+	/* Mappings are not split. After mremap(), the address is not known. */
+	if (region->start == vma->vm_start)
+		WRITE_ONCE(region->start, 0);
+	dd_region_drop(region);
 }
 
 static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
@@ -345,6 +350,7 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
 		     VM_MAYEXEC);
 	vma->vm_private_data = region;
+	WRITE_ONCE(region->start, vma->vm_start);
 	vma->vm_ops = &dd_region_vm_ops;
 	if (region->track) {
 		/* PFNMAP and IO prevent GUP: no page is written without a fault. */

@@ -4,6 +4,7 @@
 #define _DD_REGION_H
 
 #include <linux/mm.h>
+#include <linux/mmu_notifier.h>
 #include <linux/nospec.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
@@ -22,6 +23,11 @@ struct dd_track;
  * @npages: number of pages, charged to the user of dd_ctx.cred
  * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
  *	adjacent pages of the region need not be contiguous, even in a compound page
+ * @watched: @notifier is to be removed
+ * @start: user address of the first page, by which its owner has pinned or mapped it; or 0.
+ *	Of memory that is not @pinned: under mmap_lock; requests read it without a lock
+ * @notifier: of memory of dd_region_pin(), counts changes of the mapping at @start
+ * @seq: count at which @pages were what was mapped there
  * @track: which pages the process has stored to, for a tracked region; else NULL
  * @pgoff: mmap() offset, in pages; 0 if @pinned
  * @lock: protects what follows up to @freed; innermost
@@ -36,6 +42,10 @@ struct dd_region {
 	void **pages;
 	unsigned long npages;
 	bool pinned;
+	bool watched;
+	unsigned long start;
+	struct mmu_interval_notifier notifier;
+	unsigned long seq;
 	struct dd_track *track;
 	unsigned long pgoff;
 	spinlock_t lock;	/* protects uses, segments, freed */
@@ -53,6 +63,9 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
 struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length);
 int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg);
 void dd_region_unpin(struct dd_region *region);
+bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off);
+bool dd_region_look(struct dd_region *region, u64 address, u64 len, bool write, u64 *off);
+int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
 bool dd_region_use(struct dd_region *region);
 void dd_region_unuse(struct dd_region *region);

@@ -38,6 +38,57 @@ static __always_inline void dd_nic_unlock(struct dd_channel *ch,
 		local_bh_enable();
 }
 
+/*
+ * The source is an address, at which the region is used if it is mapped there. Else the
+ * request is one without a region; op->sqe.region remains for dd_nic_wire().
+ */
+static int dd_nic_address(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_sqe *sqe = &op->sqe;
+	struct dd_region *region;
+
+	region = dd_obj_get(imp->obj.ctx, sqe->region, &dd_region_ops);
+	if (likely(region) && likely(dd_region_mapped(region, sqe->src, sqe->len, &op->src))) {
+		op->region = region;
+		op->counted = true;
+		sqe->flags &= ~DD_SQE_UNWIRED;
+		return 0;
+	}
+	if (region)
+		dd_region_put(region);
+	op->region = NULL;
+	op->src = 0;
+	op->user = u64_to_user_ptr(sqe->src);
+	return access_ok(op->user, sqe->len) ? 0 : -EFAULT;
+}
+
+/**
+ * dd_nic_wire() - look again whether a request by address can use its region
+ * @imp: the import, not locked
+ * @op: the request; if it can, op->region is set, and the request has the reference
+ *
+ * The mapping has changed, for example by mprotect(), but may still have the same pages.
+ *
+ * Return: whether it can.
+ */
+bool dd_nic_wire(struct dd_import *imp, struct dd_op *op)
+{
+	bool write = op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS;
+	struct dd_region *region;
+
+	if (!op->sqe.region)
+		return false;
+	region = dd_obj_get(imp->obj.ctx, op->sqe.region, &dd_region_ops);
+	if (region && dd_region_look(region, op->sqe.src, op->sqe.len, write, &op->src)) {
+		op->region = region;
+		op->counted = true;
+		return true;
+	}
+	if (region)
+		dd_region_put(region);
+	return false;
+}
+
 /* Find a source that is not the default one. */
 static noinline int dd_nic_other_source(struct dd_import *imp, struct dd_op *op)
 {
@@ -60,6 +111,8 @@ static noinline int dd_nic_other_source(struct dd_import *imp, struct dd_op *op)
 			return -EINVAL;
 		op->user = u64_to_user_ptr(sqe->src);
 		return access_ok(op->user, sqe->len) ? 0 : -EFAULT;
+	case DD_SQE_UNWIRED | DD_SQE_REGION:
+		return dd_nic_address(imp, op);
 	default:
 		return -EINVAL;
 	}

@@ -7,6 +7,7 @@
 #include <uapi/linux/dd.h>
 
 struct dd_ctx;
+struct dd_import;
 struct dd_region;
 
 #define DD_COPY_CHUNK		(64u << 10)	/* bytes copied with a lock held */
@@ -35,6 +36,7 @@ struct dd_op {
 	u64 word;
 };
 
+bool dd_nic_wire(struct dd_import *imp, struct dd_op *op);
 long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial);
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg);
 

@@ -188,6 +188,7 @@ DD_DO(direct, dd_direct_grant)
 DD_DO(submit, dd_nic_submit)
 DD_DO(region_pin, dd_region_pin)
 DD_DO(region_dirty, dd_region_dirty)
+DD_DO(region_check, dd_region_check)
 DD_DO(segment_make, dd_export_make)
 DD_DO(segment_ctl, dd_export_ctl)
 DD_DO(segment_info, dd_export_info)
@@ -260,6 +261,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(IMPORT, import_make, cookie, .undo = dd_undo_import_make),
 	DD_IOCTL(LIST_MAKE, list_make, serial, .undo = dd_undo_list_make),
 	DD_IOCTL(REGION_DIRTY, region_dirty, bitmap, .no_result = true),
+	DD_IOCTL(REGION_CHECK, region_check, length, .no_result = true),
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,

@@ -10,7 +10,8 @@
  *	dd.lock			creation and binding: the tables and the pools
  *	ddi_conn.lock		one sender at a time on a connection
  * dd.region_lock, dd.direct_lock and dd.reason_lock are leaves; DD_IOC_DIRECT is called
- * with direct_lock held. A thread that waits for a message holds no lock but call_lock.
+ * with direct_lock held, DD_IOC_REGION_CHECK and _FREE with region_lock. A thread that
+ * waits for a message holds no lock but call_lock.
  *
  * Records of lists and connections are freed with the handle only. They are found
  * without a lock. A thread may therefore follow a pointer that another thread is about

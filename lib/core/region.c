@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <linux/dd_mem.h>
 
 #include "error.h"
 #include "region.h"
@@ -71,35 +72,71 @@ out:
 	return ret;
 }
 
-/* ddi_region_find(), with region_lock held; unlocks. */
-static bool find_unlock(struct dd *h, const char *addr, size_t len, struct dd_buf *buf)
+/*
+ * The next region before @r that has all of [@addr, @addr + @len), or NULL; region_lock
+ * held. Begin with the first region that starts behind @addr.
+ */
+static const struct ddi_region *region_before(struct dd *h, const struct ddi_region *r,
+					      const char *addr, size_t len)
 {
-	const struct ddi_region *r = &h->regions[region_index(h, addr)];
-	bool found = false;
-
-	while (!found && r-- != h->regions && r->reach > (uintptr_t)addr) {
+	while (r-- != h->regions && r->reach > (uintptr_t)addr) {
 		size_t at = addr - r->addr;
 
-		found = at <= r->size && len <= r->size - at;
-		if (found)
-			*buf = (struct dd_buf){ .region = r->id, .length = len,
-						.offset = r->offset + at };
+		if (at <= r->size && len <= r->size - at)
+			return r;
 	}
-	pthread_rwlock_unlock(&h->region_lock);
-	return found;
+	return NULL;
 }
 
-/* Returns whether all of [@addr, @addr + @len) lies in one region. */
+/* Whether a region still is what is mapped at an address. */
+static bool region_mapped(struct dd *h, const struct ddi_region *r, const char *addr,
+			  size_t len)
+{
+	struct dd_region_check c = { .size = sizeof(c), .region = r->id,
+				     .address = (uintptr_t)addr, .length = len };
+
+	/* Only dd_free() removes a mapping of the library. */
+	return !r->pinned || ddi_ioctl(h, DD_IOC_REGION_CHECK, &c) >= 0;
+}
+
+/*
+ * Returns whether all of [@addr, @addr + @len) lies in one region. The program may have
+ * unmapped pinned memory, and mapped or pinned other memory there since.
+ */
 bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf)
 {
+	const struct ddi_region *r;
+
 	pthread_rwlock_rdlock(&h->region_lock);
-	return find_unlock(h, addr, len, buf);
+	r = &h->regions[region_index(h, addr)];
+	do {
+		r = region_before(h, r, addr, len);
+	} while (r && !region_mapped(h, r, addr, len));
+	if (r)
+		*buf = (struct dd_buf){ .region = r->id, .length = len,
+					.offset = r->offset + ((char *)addr - r->addr) };
+	pthread_rwlock_unlock(&h->region_lock);
+	return r;
 }
 
-/* The same in a signal handler: false also if the regions are being changed. */
-bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf)
+/*
+ * The id of a region for DD_SQE_UNWIRED | DD_SQE_REGION, or 0. The kernel checks whether
+ * it is what is mapped there. In a signal handler do not @wait: 0 also if the regions are
+ * being changed.
+ */
+uint32_t ddi_region_hint(struct dd *h, const void *addr, size_t len, bool wait)
 {
-	return !pthread_rwlock_tryrdlock(&h->region_lock) && find_unlock(h, addr, len, buf);
+	const struct ddi_region *r;
+	uint32_t id;
+
+	if (wait)
+		pthread_rwlock_rdlock(&h->region_lock);
+	else if (pthread_rwlock_tryrdlock(&h->region_lock))
+		return 0;
+	r = region_before(h, &h->regions[region_index(h, addr)], addr, len);
+	id = r ? r->id : 0;
+	pthread_rwlock_unlock(&h->region_lock);
+	return id;
 }
 
 /* Where a buffer is mapped; NULL if there is none. */
@@ -195,10 +232,15 @@ int ddi_region_free(struct dd *h, const void *addr, bool pinned)
 	if (!ddi_alive(h))
 		return -ESTALE;
 	pthread_rwlock_wrlock(&h->region_lock);
-	/* Of several that start there, the latest. */
+	/*
+	 * Of several that start there, the latest. The program may have unmapped pinned
+	 * memory, where dd_alloc() has then mapped other memory.
+	 */
 	i = region_index(h, addr);
-	if (!i-- || h->regions[i].addr != addr || h->regions[i].pinned != pinned)
-		goto out;
+	do {
+		if (!i-- || h->regions[i].addr != addr)
+			goto out;
+	} while (h->regions[i].pinned != pinned);
 	r = h->regions[i];
 	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
 	if (ret < 0)

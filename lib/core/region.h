@@ -18,7 +18,7 @@ struct ddi_region {
 	bool pinned;		/* of the program, not mapped here; may overlap others */
 };
 
-bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
+uint32_t ddi_region_hint(struct dd *h, const void *addr, size_t len, bool wait);
 bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
 void ddi_memlock_reason(struct dd *h, const char *what);

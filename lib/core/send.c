@@ -69,7 +69,7 @@ static int send_closed(struct dd *h, const struct ddi_conn *c)
 DDI_INLINE int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
 			     const struct ddi_request *rq, uint8_t flags, struct dd_sqe *sqe)
 {
-	struct dd_buf buf = { 0 };
+	uint32_t region = 0;
 
 	/* The kernel checks that an offset is inside the connection's send buffer. */
 	sqe->src = (uintptr_t)rq->addr - (uintptr_t)c->send;
@@ -77,16 +77,17 @@ DDI_INLINE int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
 		flags |= DD_SQE_UNWIRED;
 		sqe->src = (uintptr_t)rq->addr;
 	} else if (rq->options & DD_SEND_DMA) {
-		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
+		region = ddi_region_hint(h, rq->addr, rq->len, true);
+		if (!region)
 			return -EBADRANGE;
-		flags |= DD_SQE_REGION;
-		sqe->src = buf.offset;
+		flags |= DD_SQE_UNWIRED | DD_SQE_REGION;
+		sqe->src = (uintptr_t)rq->addr;
 	}
 	/* @opcode, @flags and @meta_count with one store */
 	*(ddi_word *)&sqe->opcode = htole64(DD_OP_PUT | flags << 8 | rq->metacount << 16);
 	sqe->dst = rq->roffset;
 	sqe->len = rq->len;
-	sqe->region = buf.region;
+	sqe->region = region;
 	sqe->tag = rq->tag;
 	for (size_t i = 0; i < rq->metacount; i++)
 		sqe->meta[i] = rq->meta[i];
@@ -195,7 +196,6 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 	struct ddi_direct_tx *tx = c->tx;
 	bool full = ddi_direct_full(tx), good;
 	char *to = tx->block + rq->roffset;
-	struct dd_buf buf;
 	uint64_t word;
 	int ret;
 
@@ -204,7 +204,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 	if (full && (tx->window == 1 || c->most == 1))
 		return -ENOTREADY;
 	if (rq->options & DD_SEND_DMA)
-		good = ddi_region_find(h, rq->addr, rq->len, &buf);
+		good = ddi_region_hint(h, rq->addr, rq->len, true);
 	else
 		good = rq->options & DD_SEND_UNWIRED || own_source(c, rq->addr, rq->len);
 	if (!good)

@@ -75,17 +75,11 @@ static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 static DDI_NOINLINE int mem_wired(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
 				  size_t len)
 {
-	struct dd_buf buf;
-
 	if (len > DDI_MEM_MAX)
 		return -EINVAL;
-	if (ddi_region_try(m->h, local, len, &buf)) {
+	sqe->region = ddi_region_hint(m->h, local, len, false);
+	if (sqe->region)
 		sqe->flags |= DD_SQE_REGION;
-		sqe->region = buf.region;
-		sqe->src = buf.offset;
-	} else {
-		sqe->flags |= DD_SQE_UNWIRED;
-	}
 	return mem_queue(m, sqe);
 }
 
@@ -96,10 +90,9 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 		return -ESTALE;
 	sqe->len = len;
 	sqe->src = (uintptr_t)local;
-	if (len > MEM_FEW || m->result)
-		return mem_wired(m, sqe, local, len);
 	sqe->flags |= DD_SQE_UNWIRED;
-	return mem_queue(m, sqe);
+	return len > MEM_FEW || m->result ? mem_wired(m, sqe, local, len) :
+					    mem_queue(m, sqe);
 }
 
 static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)

@@ -304,10 +304,11 @@ TEST_F(data, unknown_requests)
 		sqe.__reserved[i] = 1;
 		EXPECT_ERR(EINVAL, submit(self, &sqe));
 	}
+	/* An address, which is not in that region. */
 	sqe = ok;
 	sqe.flags |= DD_SQE_REGION | DD_SQE_UNWIRED;
 	sqe.region = self->p.cmem.id;
-	EXPECT_ERR(EINVAL, submit(self, &sqe));
+	EXPECT_ERR(EFAULT, submit(self, &sqe));
 	sqe = ok;
 	sqe.region = self->p.cmem.id;
 	EXPECT_ERR(EINVAL, submit(self, &sqe));

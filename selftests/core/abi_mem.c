@@ -195,7 +195,7 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EINVAL, sqe.src = 4);
 	BAD(EINVAL, sqe.meta_count = 3);
 	BAD(EINVAL, sqe.flags = 0; sqe.region = 0);
-	BAD(EINVAL, sqe.flags |= DD_SQE_UNWIRED);
+	BAD(EFAULT, sqe.flags |= DD_SQE_UNWIRED);
 	BAD(EFAULT, sqe.flags = DD_SQE_UNWIRED; sqe.region = 0);
 	BAD(EINVAL, sqe.flags |= 0x20);
 	BAD(EINVAL, sqe.__reserved[4] = 1);

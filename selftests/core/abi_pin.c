@@ -356,4 +356,135 @@ TEST_F(pin, it_can_be_source_and_destination)
 	EXPECT_EQ(0x77, local[3]);
 }
 
+/* ---- an address means what is mapped there now ----------------------------- */
+
+static int check(const struct raw *r, __u32 region, const void *at, size_t len)
+{
+	struct dd_region_check c = { .size = sizeof(c), .region = region,
+				     .address = (uintptr_t)at, .length = len };
+
+	return raw_ioctl(r, DD_IOC_REGION_CHECK, &c);
+}
+
+static int map_over(void *at, size_t len)
+{
+	return mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		    -1, 0) == at ? 0 : -1;
+}
+
+TEST_F(pin, an_address_is_compared_with_what_is_mapped)
+{
+	struct dd_region_pin p;
+	struct mem m;
+	char *moved;
+	pid_t pid;
+
+	ASSERT_OK(pin(&self->ex, self->at + 8, MEM_LEN - 8, &p));
+	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at + 1, MEM_LEN));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at - 1, 2));
+	EXPECT_ERR(EINVAL, check(&self->ex, p.region, self->at, 0));
+	EXPECT_ERR(ENOENT, check(&self->im, p.region, self->at, 1));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at, -1ul));
+	/* The same pages, after fork() and with other protection. */
+	pid = fork_child();
+	if (!pid) {
+		self->at[0] = 1;
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
+	ASSERT_EQ(0, mprotect(self->at, MEM_LEN, PROT_READ));
+	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
+	ASSERT_EQ(0, mprotect(self->at, MEM_LEN, PROT_READ | PROT_WRITE));
+	self->at[0] = 2;
+	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
+	/* One page is another one now. */
+	ASSERT_EQ(0, madvise(self->at + PAGE, PAGE, MADV_DONTNEED));
+	self->at[PAGE] = 3;
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at, MEM_LEN));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at + PAGE, 1));
+	ASSERT_OK(check(&self->ex, p.region, self->at, PAGE));
+	ASSERT_OK(check(&self->ex, p.region, self->at + 2 * PAGE, 2 * PAGE));
+	moved = mremap(self->at + 3 * PAGE, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	ASSERT_NE(MAP_FAILED, moved);
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at + 3 * PAGE, 1));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, moved, 1));
+	ASSERT_OK(map_over(self->at, MEM_LEN));
+	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at, 1));
+	/* Memory of the device, where it is mapped. */
+	ASSERT_OK(raw_alloc(&self->ex, 2 * PAGE, &m));
+	ASSERT_OK(check(&self->ex, m.id, m.at, 2 * PAGE));
+	EXPECT_ERR(EFAULT, check(&self->ex, m.id, m.at, 2 * PAGE + 1));
+	ASSERT_EQ(0, munmap(m.at, 2 * PAGE));
+	EXPECT_ERR(EFAULT, check(&self->ex, m.id, m.at, 1));
+}
+
+/* A request by address, with region @id as the hint. */
+static int by_address(FIXTURE_DATA(pin) *self, __u8 opcode, __u32 id, const void *at, __u64 len)
+{
+	const struct dd_sqe sqe = {
+		.opcode = opcode, .flags = DD_SQE_UNWIRED | DD_SQE_REGION, .region = id,
+		.src = (uintptr_t)at, .len = len, .dst = opcode == DD_OP_NOTE ? 0 : 16,
+		.meta_count = opcode == DD_OP_CAS ? DD_META_WORDS : 0,
+	};
+
+	return mem_op(&self->im, &self->i, &sqe);
+}
+
+TEST_F(pin, a_request_by_address_uses_what_is_mapped_there)
+{
+	static char local[4 * PAGE] __attribute__((aligned(PAGE)));
+	static const __u64 lens[] = { 8, 80, PAGE };
+	struct dd_region_pin p;
+	struct mem m;
+	size_t i;
+
+	ASSERT_OK(share(self, self->at, MEM_LEN));
+	ASSERT_OK(pin(&self->im, local, sizeof(local), &p));
+	for (i = 0; i < 2 * sizeof(lens) / sizeof(lens[0]); i++) {
+		__u64 len = lens[i / 2];
+
+		/* Every second time it is other memory than that which was pinned. */
+		if (i % 2) {
+			ASSERT_OK(map_over(local, sizeof(local)));
+		}
+		memset(local, 'a' + i, sizeof(local));
+		ASSERT_EQ(1, by_address(self, DD_OP_PUT, p.region, local + 8, len));
+		EXPECT_EQ(0, memcmp(self->at + 16, local + 8, len));
+		memset(self->at, 'A' + i, MEM_LEN);
+		ASSERT_EQ(1, by_address(self, DD_OP_GET, p.region, local + PAGE - 8, len));
+		EXPECT_EQ(0, memcmp(self->at, local + PAGE - 8, len));
+		EXPECT_EQ('a' + i, local[PAGE - 9]);
+		memset(self->at, 0, MEM_LEN);
+		ASSERT_EQ(1, by_address(self, DD_OP_CAS, p.region, local + 16, 8));
+		EXPECT_EQ(0, *(__u64 *)(local + 16));
+		if (i % 2) {
+			ASSERT_OK(raw_op(&self->im, DD_IOC_REGION_FREE, p.region));
+			ASSERT_OK(pin(&self->im, local, sizeof(local), &p));
+		}
+	}
+	/* No such region, or one of other memory: by the address alone. */
+	memset(local, 'x', 8);
+	ASSERT_EQ(1, by_address(self, DD_OP_PUT, DD_ID_MAX, local, 8));
+	EXPECT_EQ('x', self->at[16]);
+	ASSERT_OK(raw_alloc(&self->im, PAGE, &m));
+	memset(local, 'y', 8);
+	ASSERT_EQ(1, by_address(self, DD_OP_PUT, m.id, local, 8));
+	EXPECT_EQ('y', self->at[16]);
+	memset(m.at, 'z', PAGE);
+	ASSERT_EQ(1, by_address(self, DD_OP_PUT, m.id, m.at, PAGE));
+	EXPECT_EQ('z', self->at[16]);
+	ASSERT_OK(map_over(m.at, PAGE));
+	memset(m.at, 'Z', PAGE);
+	ASSERT_EQ(1, by_address(self, DD_OP_PUT, m.id, m.at, PAGE));
+	EXPECT_EQ('Z', self->at[16]);
+	/* Neither readable nor writable. */
+	ASSERT_EQ(0, mprotect(local, PAGE, PROT_READ));
+	EXPECT_ERR(EFAULT, by_address(self, DD_OP_GET, p.region, local, 8));
+	ASSERT_EQ(0, munmap(local + PAGE, PAGE));
+	EXPECT_ERR(EFAULT, by_address(self, DD_OP_PUT, p.region, local + PAGE, 8));
+}
+
 DD_TEST_MAIN

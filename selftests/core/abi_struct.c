@@ -23,6 +23,7 @@ union arg {
 	struct dd_submit submit;
 	struct dd_region_pin pin;
 	struct dd_region_dirty dirty;
+	struct dd_region_check check;
 	struct dd_segment_make segment;
 	struct dd_segment_ctl ctl;
 	struct dd_segment_info sinfo;
@@ -116,6 +117,10 @@ FIXTURE_VARIANT_ADD(arg, region_dirty) {
 	DD_IOC_REGION_DIRTY, sizeof(struct dd_region_dirty), {}
 };
 
+FIXTURE_VARIANT_ADD(arg, region_check) {
+	DD_IOC_REGION_CHECK, sizeof(struct dd_region_check), {}
+};
+
 FIXTURE_VARIANT_ADD(arg, segment) {
 	DD_IOC_SEGMENT, sizeof(struct dd_segment_make),
 	{ Z(dd_segment_make, flags), Z(dd_segment_make, segment),
@@ -205,6 +210,11 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->dirty.region = self->tracked;
 		a->dirty.length = PAGE;
 		a->dirty.bitmap = (uintptr_t)&self->bits;
+		break;
+	case DD_IOC_REGION_CHECK:
+		a->check.region = self->spare.id;
+		a->check.address = (uintptr_t)self->spare.at;
+		a->check.length = PAGE;
 		break;
 	case DD_IOC_SEGMENT:
 		a->segment = mem_segment(&self->spare, "");
@@ -377,7 +387,8 @@ TEST_F(arg, results_that_cannot_be_stored)
 	memcpy(self->page, &self->a, variant->size);
 	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
 	/* It has no results. */
-	if (variant->nr == DD_IOC_SEGMENT_CTL || variant->nr == DD_IOC_REGION_DIRTY) {
+	if (variant->nr == DD_IOC_SEGMENT_CTL || variant->nr == DD_IOC_REGION_DIRTY ||
+	    variant->nr == DD_IOC_REGION_CHECK) {
 		EXPECT_EQ(0, call(self, variant, self->page));
 		return;
 	}

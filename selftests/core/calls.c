@@ -211,7 +211,7 @@ static struct dd_sqe sqe_of(struct run *t, const struct op *op)
 	if (sqe.flags & DD_SQE_REGION)
 		sqe.region = t->region[op->ref[1]].id;
 	/* Mostly an address of this process. */
-	if (sqe.flags & DD_SQE_UNWIRED && (op->kind == OP_GET || sqe.src < 1 << 20))
+	if (sqe.flags & DD_SQE_UNWIRED && (sqe.opcode != DD_OP_PUT || sqe.src < 1 << 20))
 		sqe.src = (uintptr_t)plain + sqe.src % REGION_MAX;
 	return sqe;
 }

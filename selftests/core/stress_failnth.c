@@ -289,6 +289,17 @@ static int pin_region(struct stage *t)
 	return raw_ioctl(&t->p.srv, DD_IOC_REGION_PIN, &t->pin);
 }
 
+static int check_region(struct stage *t)
+{
+	const struct dd_region_check c = { .size = sizeof(c), .region = t->pin.region,
+					   .address = (uintptr_t)plain + 4, .length = 8 };
+
+	/* The pages have to be compared. */
+	if (mprotect(plain, PAGE, PROT_READ) || mprotect(plain, PAGE, PROT_READ | PROT_WRITE))
+		return -1;
+	return raw_ioctl(&t->p.srv, DD_IOC_REGION_CHECK, &c);
+}
+
 static int unpin_region(struct stage *t)
 {
 	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
@@ -632,6 +643,7 @@ PATH(conn_list, NULL, list_conns, NULL, 1)
 PATH(fasync, NULL, set_fasync, clear_fasync, 1)
 PATH(direct, connect_it, grant_direct, close_it, 6)
 PATH(region_pin, NULL, pin_region, unpin_region, 4)
+PATH(region_check, pin_region, check_region, unpin_region, 1)
 PATH(list_make, NULL, make_list, end_list, 2)
 PATH(segment, NULL, export_segment, end_segment, 2)
 PATH(segment_with_a_list, make_list, export_notifying, end_segment, 2)

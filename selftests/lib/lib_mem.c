@@ -11,7 +11,9 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
@@ -370,6 +372,115 @@ TEST(pinned_pieces_overlap)
 	check_eq(dd_unexport(ex, low), 0);
 	check_eq(dd_unexport(ex, high), 0);
 	check_eq(dd_unpin(ex, shared + 32), 0);
+	end();
+}
+
+static void map_over(void *at, size_t len)
+{
+	check(mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+		   -1, 0) == at);
+}
+
+/* Requests that use @own, with its contents, which are not those that were pinned before. */
+static void use_address(char *own)
+{
+	uint64_t word, was = 0;
+
+	memset(own, 'B', PAGE);
+	check_eq(dd_put(mem, own, PAGE, 0, 0), 0);
+	check(shared[0] == 'B' && shared[PAGE - 1] == 'B');
+	memset(shared, 'C', PAGE);
+	check_eq(dd_get(mem, own, PAGE, 0), 0);
+	check(own[0] == 'C' && own[PAGE - 1] == 'C');
+	memcpy(&word, own, 8);
+	memset(own, 0, PAGE);
+	check(dd_cas_async(mem, 8, 8, word, 5, own + 8, 0) >= 0);
+	check_eq(dd_fence(mem, -1), 0);
+	memcpy(&was, own + 8, 8);
+	check_eq(was, word);
+	strcpy(own, "again");
+	check_eq(dd_put(mem, own, 6, 16, 0), 0);
+	check(!strcmp(shared + 16, "again"));
+}
+
+TEST(an_address_means_what_is_mapped_there)
+{
+	char *own, *block;
+	int i;
+
+	begin(0, 0);
+	own = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(own != MAP_FAILED);
+	memset(own, 'A', 4 * PAGE);
+	check_eq(dd_pin(im, own, 4 * PAGE), 0);
+	use_address(own + PAGE);
+	/* Other protection for a while: the same pages. */
+	check_eq(mprotect(own, 4 * PAGE, PROT_READ), 0);
+	check_eq(mprotect(own, 4 * PAGE, PROT_READ | PROT_WRITE), 0);
+	use_address(own + PAGE);
+	check_eq(madvise(own + 2 * PAGE, PAGE, MADV_DONTNEED), 0);
+	use_address(own + 2 * PAGE);
+	use_address(own + PAGE);
+	map_over(own, 4 * PAGE);
+	use_address(own + PAGE);
+	/* Pinned again, and again not. */
+	check_eq(dd_pin(im, own, 4 * PAGE), 0);
+	use_address(own + PAGE);
+	map_over(own, 4 * PAGE);
+	use_address(own + PAGE);
+	check_eq(dd_unpin(im, own), 0);
+	check_eq(dd_unpin(im, own), 0);
+	/* The C library may unmap a large block and map another one there. */
+	for (i = 0; i < 3; i++) {
+		block = malloc(1 << 20);
+		check_eq(dd_pin(im, block, 1 << 20), 0);
+		use_address(block);
+		free(block);
+	}
+	munmap(own, 4 * PAGE);
+	end();
+}
+
+TEST(an_export_is_of_what_is_mapped_there)
+{
+	struct dd_export_attr of = attributes();
+	uint64_t word = 7, s;
+	struct dd_mem *m;
+	void *alloc;
+	char *own;
+
+	begin(0, 0);
+	own = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(own != MAP_FAILED);
+	check_eq(dd_pin(ex, own + PAGE, PAGE), 0);
+	map_over(own, 16 * PAGE);
+	of.addr = own + PAGE;
+	of.flags = DD_EXPORT_REDIRECT;
+	strcpy((char *)of.key, "lib_mem_stale");
+	check_eq(dd_export(ex, &of, &s), -EINVAL);
+	/* A later pin, which begins before. */
+	check_eq(dd_pin(ex, own, 16 * PAGE), 0);
+	check_eq(dd_export(ex, &of, &s), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, of.key, ALL, &m), 0);
+	check_eq(dd_put(m, &word, 8, 8, 0), 0);
+	check_eq(*(uint64_t *)(own + PAGE + 8), 7);
+	check_eq(madvise(own + 8 * PAGE, PAGE, MADV_DONTNEED), 0);
+	check_eq(dd_redirect(ex, s, 0, own + 8 * PAGE, 64), -EINVAL);
+	check_eq(dd_redirect(ex, s, 0, own + 9 * PAGE, 64), 0);
+	word = 9;
+	check_eq(dd_put(m, &word, 8, 8, 0), 0);
+	check_eq(*(uint64_t *)(own + 9 * PAGE + 8), 9);
+	check_eq(dd_unimport(m), 0);
+	check_eq(dd_unexport(ex, s), 0);
+	/* Where memory of dd_alloc() is mapped afterwards. */
+	munmap(own, 16 * PAGE);
+	check_eq(dd_alloc(ex, 16 * PAGE, &alloc), 0);
+	of.addr = (char *)alloc + PAGE;
+	check_eq(dd_export(ex, &of, &s), 0);
+	check_eq(dd_unexport(ex, s), 0);
+	check_eq(dd_free(ex, alloc), 0);
+	check_eq(dd_unpin(ex, own), 0);
+	check_eq(dd_unpin(ex, own + PAGE), 0);
 	end();
 }
 

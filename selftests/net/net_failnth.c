@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <linux/dd_netlink.h>
 #include <linux/genetlink.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "dd_mem.h"
@@ -27,6 +28,7 @@ struct stage {
 	struct mem m;
 	struct dd_connect c;
 	struct dd_import_make i;
+	struct dd_region_pin pin;
 	struct dd_list_make list;
 };
 
@@ -150,6 +152,25 @@ static char fetched[PAGE] __attribute__((aligned(PAGE)));
 static int get_far(struct stage *t)
 {
 	return mem_get(&t->r, &t->i, fetched, 0, sizeof(fetched)) == 1 ? 0 : -1;
+}
+
+/* Memory that is pinned; whether it still is what is mapped there is not known. */
+static int prepare_pinned(struct stage *t)
+{
+	t->pin = (struct dd_region_pin){ .size = sizeof(t->pin), .length = sizeof(fetched),
+					 .address = (uintptr_t)fetched };
+	return prepare_import(t) ?: raw_ioctl(&t->r, DD_IOC_REGION_PIN, &t->pin) ?:
+	       mprotect(fetched, PAGE, PROT_READ) ?:
+	       mprotect(fetched, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static int put_by_address(struct stage *t)
+{
+	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = PAGE,
+				    .flags = DD_SQE_UNWIRED | DD_SQE_REGION,
+				    .region = t->pin.region, .src = (uintptr_t)fetched };
+
+	return mem_op(&t->r, &t->i, &put) == 1 ? 0 : -1;
 }
 
 static int swap_far(struct stage *t)
@@ -413,6 +434,7 @@ PATH(granting_worker, NULL, import_far, NULL, 3, .first = INJECT_WORKER,
 PATH(far_import_notified, make_list, import_notified, end_far, 6)
 PATH(far_park, make_list, park_far, end_far, 6)
 PATH(far_get, prepare_import, get_far, expect_done, 2)
+PATH(far_put_by_address, prepare_pinned, put_by_address, expect_done, 1)
 PATH(far_cas, prepare_import, swap_far, expect_done, 2)
 PATH(far_note, prepare_import, note_far, expect_done, 1)
 PATH(far_end, prepare_import, end_far, NULL, 0, true)

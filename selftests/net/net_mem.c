@@ -45,6 +45,80 @@ TEST_F(far, the_last_word_may_cross_a_page)
 	ASSERT_OK(mem_end(&self->ex, s.segment));
 }
 
+/* A request by the address of memory that is, or was, that of region @id. */
+static int by_address(FIXTURE_DATA(far) *self, __u8 opcode, __u32 id, char *at, __u64 len)
+{
+	const struct dd_sqe sqe = {
+		.opcode = opcode, .flags = DD_SQE_UNWIRED | DD_SQE_REGION, .region = id,
+		.src = (uintptr_t)at, .len = len,
+	};
+
+	return mem_op(&self->im, &self->i, &sqe) == 1 && !result(self) ? 0 : -1;
+}
+
+/* Bytes that were copied before they were sent, because their memory is not wired. */
+static long long copied(void)
+{
+	return reported("dd1", "peer show 2", ".counters.\"tx_copied\"");
+}
+
+TEST_F(far, an_address_means_what_is_mapped_there)
+{
+	char *own = mmap(NULL, MEM_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)own,
+				   .length = MEM_LEN };
+	long long before = copied();
+	pid_t pid;
+	int i;
+
+	ASSERT_NE(MAP_FAILED, own);
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_REGION_PIN, &p));
+	for (i = 0; i < 4; i++) {
+		/* The same pages: read-only, read-only before, and shared with a child. */
+		if (i == 1 || i == 2) {
+			ASSERT_EQ(0, mprotect(own, MEM_LEN, i == 1 ? PROT_READ :
+					      PROT_READ | PROT_WRITE));
+		} else {
+			pid = fork_child();
+			if (!pid)
+				_exit(0);
+			ASSERT_CHILD_OK(pid);
+			pattern(own, MEM_LEN, i);
+		}
+		memset(self->em.at, 0, MEM_LEN);
+		ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, MEM_LEN));
+		EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
+		if (i == 1) {
+			EXPECT_ERR(EFAULT, by_address(self, DD_OP_GET, p.region, own, PAGE));
+			continue;
+		}
+		memset(self->em.at, i, PAGE);
+		ASSERT_OK(by_address(self, DD_OP_GET, p.region, own, PAGE));
+		EXPECT_EQ(0, memcmp(own, self->em.at, PAGE));
+	}
+	EXPECT_EQ(before, copied());
+	/* Another page, and another mapping. */
+	ASSERT_EQ(0, madvise(own + PAGE, PAGE, MADV_DONTNEED));
+	pattern(own + PAGE, PAGE, 4);
+	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, PAGE));
+	EXPECT_EQ(before, copied());
+	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own + PAGE, PAGE));
+	EXPECT_EQ(0, memcmp(own + PAGE, self->em.at, PAGE));
+	EXPECT_EQ(before + PAGE, copied());
+	ASSERT_EQ(own, mmap(own, MEM_LEN, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	pattern(own, MEM_LEN, 5);
+	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, MEM_LEN));
+	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
+	EXPECT_EQ(before + PAGE + MEM_LEN, copied());
+	memset(self->em.at, 6, MEM_LEN);
+	ASSERT_OK(by_address(self, DD_OP_GET, p.region, own, MEM_LEN));
+	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
+	munmap(own, MEM_LEN);
+	EXPECT_ERR(EFAULT, by_address(self, DD_OP_PUT, p.region, own, PAGE));
+}
+
 TEST_F(far, many_gets_are_under_way)
 {
 	struct dd_sqe sqe = {

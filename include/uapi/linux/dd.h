@@ -160,7 +160,7 @@ enum dd_opcode {
 
 /* Flags of a send-queue entry. */
 #define DD_SQE_UNWIRED		0x01	/* @src is an address in the caller */
-#define DD_SQE_REGION		0x02	/* @src is an offset in region @region */
+#define DD_SQE_REGION		0x02	/* @src is an offset in region @region; see below */
 #define DD_SQE_NOTIFY		0x04	/* post a note after the deposit; not for GET */
 #define DD_SQE_STATUS		0x08	/* CAS: store 1 if it has replaced, else 2 */
 #define DD_SQE_NOTIFY_SELF	0x10	/* post a note to the importer when it is done */
@@ -175,12 +175,17 @@ enum dd_opcode {
  * @meta_count: valid words of @meta, 0..%DD_META_WORDS
  * @__reserved: zero
  * @src: source: by default, offset in the connection's send block; offset in
- *	@region with %DD_SQE_REGION; address with %DD_SQE_UNWIRED
+ *	@region with %DD_SQE_REGION; address with %DD_SQE_UNWIRED, alone or with both
  * @dst: byte offset in the peer's block
  * @len: bytes
  * @region: id of the source region, with %DD_SQE_REGION, else 0
  * @tag: copied to the note, not interpreted
  * @meta: copied to the note
+ *
+ * With %DD_SQE_UNWIRED and %DD_SQE_REGION the memory is that at an address of the caller. If
+ * the pages of @region are mapped there when the request is submitted, they are used, and must
+ * not be changed before it is sent or done. Else, and if there is no such region, the request
+ * is one with %DD_SQE_UNWIRED alone.
  */
 struct dd_sqe {
 	__aligned_u64 seq;

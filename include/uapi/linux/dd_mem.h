@@ -135,6 +135,25 @@ struct dd_region_pin {
 };
 
 /**
+ * struct dd_region_check - whether an address is memory of a region (%DD_IOC_REGION_CHECK)
+ * @size: sizeof(struct dd_region_check)
+ * @region: id of the region
+ * @address: first byte
+ * @length: bytes, at least 1
+ *
+ * Returns 0 if the pages that are mapped at the address now are those of the region: of a
+ * pinned region at the address that was pinned, of another one where it was last mapped.
+ *
+ * Errors: %EINVAL, %ENOENT, %EFAULT (the pages there are others, or there are none).
+ */
+struct dd_region_check {
+	__u32 size;
+	__u32 region;
+	__aligned_u64 address;
+	__aligned_u64 length;
+};
+
+/**
  * struct dd_region_dirty - fetch which pages were stored to (%DD_IOC_REGION_DIRTY)
  * @size: sizeof(struct dd_region_dirty)
  * @region: id of a region with %DD_REGION_TRACK
@@ -662,6 +681,7 @@ struct dd_registrar_answer {
 #define DD_IOC_IMPORT		_IO(DD_IOC_TYPE, 0x0f)
 #define DD_IOC_LIST_MAKE	_IO(DD_IOC_TYPE, 0x10)
 #define DD_IOC_REGION_DIRTY	_IO(DD_IOC_TYPE, 0x11)
+#define DD_IOC_REGION_CHECK	_IO(DD_IOC_TYPE, 0x13)
 
 #define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
 #define DD_IOC_REGISTRAR	_IO(DD_IOC_TYPE, 0x28)

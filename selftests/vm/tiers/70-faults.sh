@@ -37,6 +37,7 @@ red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
 direct redirection-stays an_ended_redirection_takes_nothing abi_redir
 direct tell-before-dead a_close_note_comes_after abi_data
 direct fetch-keeps-mappings a_store_is_reported_once abi_track
+direct pin-stays an_address_is_compared abi_pin
 red no-rights 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-inhibit 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
