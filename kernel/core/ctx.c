@@ -71,6 +71,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	mutex_init(&ctx->lock);
 	dd_ids_init(&ctx->ids);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&ctx->folios, XA_FLAGS_ACCOUNT);
+	mutex_init(&ctx->folio_lock);
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
@@ -97,6 +99,7 @@ static void dd_ctx_release(struct kref *ref)
 	WARN_ON_ONCE(!dd_ids_unused(&ctx->ids));
 	xa_destroy(&ctx->ids.xa);
 	xa_destroy(&ctx->regions);
+	WARN_ON_ONCE(!xa_empty(&ctx->folios));
 	dd_window_ctx_exit(ctx);
 	dd_area_exit(&ctx->area);
 	WARN_ON_ONCE(atomic_long_read(&ctx->charged));

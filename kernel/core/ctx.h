@@ -62,6 +62,9 @@ struct dd_obj {
  * @area_maps: mappings of the area in @mm; the context ends with the last one
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
  * @regions: pgoff to struct dd_region
+ * @folios: page frame number of each large folio that pinned regions keep, to the number of
+ *	runs of their pages in it
+ * @folio_lock: protects @folios; innermost of the mutexes
  * @inode: its mapping holds all mappings of this context; windows are unmapped by their
  *	offset in it
  * @windows: pgoff to struct dd_window
@@ -90,6 +93,8 @@ struct dd_ctx {
 	atomic_t area_maps;
 	unsigned long next_pgoff;
 	struct xarray regions;
+	struct xarray folios;
+	struct mutex folio_lock;	/* protects folios */
 	struct inode *inode;
 	struct xarray windows;
 	struct rw_semaphore window_lock;	/* protects dd_window.dead */

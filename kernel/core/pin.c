@@ -231,6 +231,78 @@ int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg)
 
 /* ---- the pages ------------------------------------------------------------ */
 
+/* End of the run of pages from @i on that belong to one folio. */
+static unsigned long dd_pin_run(const struct dd_region *region, unsigned long i,
+				struct folio **folio)
+{
+	unsigned long end = i + 1;
+
+	*folio = virt_to_folio(region->pages[i]);
+	while (folio_test_large(*folio) && end < region->npages &&
+	       virt_to_folio(region->pages[end]) == *folio)
+		end++;
+	return end;
+}
+
+/*
+ * A pin of one page keeps a whole large folio, which is not split while it is pinned. It
+ * is charged once for a context, when it gets the first of the runs of pages in it: @n
+ * pages that are charged themselves. Undone by dd_pin_folio_drop().
+ */
+static int dd_pin_folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
+{
+	unsigned long runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
+	unsigned long whole = runs ? 0 : folio_nr_pages(folio);
+	int err;
+
+	lockdep_assert_held(&ctx->folio_lock);
+	if (whole > n && dd_charge(ctx, (whole - n) << PAGE_SHIFT))
+		return -EDQUOT;
+	err = xa_err(xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs + 1),
+			      dd_gfp(ctx)));
+	if (err && whole > n)
+		dd_uncharge(ctx, (whole - n) << PAGE_SHIFT);
+	if (!err && whole < n)
+		dd_uncharge(ctx, (n - whole) << PAGE_SHIFT);
+	return err;
+}
+
+static void dd_pin_folio_drop(struct dd_ctx *ctx, struct folio *folio)
+{
+	unsigned long runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
+
+	lockdep_assert_held(&ctx->folio_lock);
+	/* Neither needs memory. */
+	if (runs > 1) {
+		xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs - 1), 0);
+		return;
+	}
+	xa_erase(&ctx->folios, folio_pfn(folio));
+	dd_uncharge(ctx, folio_nr_pages(folio) << PAGE_SHIFT);
+}
+
+/* Charge large folios whole, instead of their pages. Undone by dd_region_unpin(). */
+static int dd_pin_charge(struct dd_region *region)
+{
+	struct dd_ctx *ctx = region->obj.ctx;
+	struct folio *folio;
+	unsigned long end;
+	int err = 0;
+
+	while (!err && region->whole < region->npages) {
+		end = dd_pin_run(region, region->whole, &folio);
+		if (folio_test_large(folio)) {
+			mutex_lock(&ctx->folio_lock);
+			err = dd_pin_folio_hold(ctx, folio, end - region->whole);
+			mutex_unlock(&ctx->folio_lock);
+		}
+		if (!err)
+			region->whole = end;
+		cond_resched();
+	}
+	return err;
+}
+
 /* Make a region without id of the caller's memory; its pages are not pinned yet. */
 static struct dd_region *dd_pin_new(struct dd_ctx *ctx, u64 address, u64 length)
 {
@@ -263,7 +335,10 @@ static int dd_pin_fill(struct dd_region *region, unsigned long start)
 	}
 	for (i = 0; i < region->npages; i++)
 		region->pages[i] = page_address(pages[i]);
-	return 0;
+	err = dd_pin_charge(region);
+	if (err)
+		dd_region_unnew(region, region->npages);
+	return err;
 }
 
 /**
@@ -323,15 +398,26 @@ int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 /* Unpin and uncharge the pages of a region that dd_pin_new() has made. */
 void dd_region_unpin(struct dd_region *region)
 {
-	unsigned long i;
+	struct dd_ctx *ctx = region->obj.ctx;
+	unsigned long i, end;
+	struct folio *folio;
 	struct page *page;
 
 	dd_pin_unwatch(region);
-	for (i = 0; i < region->npages; i++) {
-		page = virt_to_page(region->pages[i]);
-		/* Other nodes and processes have written to them. */
-		unpin_user_pages_dirty_lock(&page, 1, true);
-		cond_resched();
+	for (i = 0; i < region->npages; i = end) {
+		end = dd_pin_run(region, i, &folio);
+		if (folio_test_large(folio) && i < region->whole) {
+			mutex_lock(&ctx->folio_lock);
+			dd_pin_folio_drop(ctx, folio);
+			mutex_unlock(&ctx->folio_lock);
+		} else {
+			dd_uncharge(ctx, (end - i) << PAGE_SHIFT);
+		}
+		for (; i < end; i++) {
+			page = virt_to_page(region->pages[i]);
+			/* Other nodes and processes have written to them. */
+			unpin_user_pages_dirty_lock(&page, 1, true);
+			cond_resched();
+		}
 	}
-	dd_uncharge(region->obj.ctx, region->npages << PAGE_SHIFT);
 }

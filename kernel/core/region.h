@@ -20,7 +20,8 @@ struct dd_track;
  * struct dd_region - wired memory of a context
  * @obj: its id
  * @pages: addresses of @npages pages, constant for the life of the region
- * @npages: number of pages, charged to the user of dd_ctx.cred
+ * @npages: number of pages, charged to the user of dd_ctx.cred; if @pinned, instead of pages of
+ *	a large folio the folio is charged
  * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
  *	adjacent pages of the region need not be contiguous, even in a compound page
  * @watched: @notifier is to be removed
@@ -28,6 +29,7 @@ struct dd_track;
  *	Of memory that is not @pinned: under mmap_lock; requests read it without a lock
  * @notifier: of memory of dd_region_pin(), counts changes of the mapping at @start
  * @seq: count at which @pages were what was mapped there
+ * @whole: of @pinned memory, pages before this one whose large folios are charged whole
  * @track: which pages the process has stored to, for a tracked region; else NULL
  * @pgoff: mmap() offset, in pages; 0 if @pinned
  * @lock: protects what follows up to @freed; innermost
@@ -46,6 +48,7 @@ struct dd_region {
 	unsigned long start;
 	struct mmu_interval_notifier notifier;
 	unsigned long seq;
+	unsigned long whole;
 	struct dd_track *track;
 	unsigned long pgoff;
 	spinlock_t lock;	/* protects uses, segments, freed */

@@ -4,9 +4,11 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <stdio.h>
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
+#include "error.h"
 #include "region.h"
 
 DD_API int dd_pin(struct dd *h, void *addr, size_t len)
@@ -14,11 +16,18 @@ DD_API int dd_pin(struct dd *h, void *addr, size_t len)
 	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)addr,
 				   .length = len };
 	struct ddi_region r = { .addr = addr, .size = len, .pinned = true };
+	char what[64];
 	int ret;
 
 	if (!ddi_alive(h))
 		return -ESTALE;
+	ddi_reason_clear(h);
 	ret = ddi_ioctl(h, DD_IOC_REGION_PIN, &p);
+	if (ret == -EDQUOT) {
+		snprintf(what, sizeof(what), "%zu KiB, with the huge pages that they are in,",
+			 (len + 1023) / 1024);
+		ddi_memlock_reason(h, what);
+	}
 	if (ret < 0)
 		return ret;
 	r.id = p.region;
@@ -44,7 +53,7 @@ DD_API int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	if (!bitmap || !ddi_region_find(h, addr, len, &buf))
+	if (!ddi_region_find(h, addr, len, &buf))
 		return -EINVAL;
 	d.region = buf.region;
 	d.offset = buf.offset;

@@ -487,4 +487,80 @@ TEST_F(pin, a_request_by_address_uses_what_is_mapped_there)
 	EXPECT_ERR(EFAULT, by_address(self, DD_OP_PUT, p.region, local + PAGE, 8));
 }
 
+/* ---- what a pin keeps is charged ------------------------------------------- */
+
+/* Memory that begins with a huge page; NULL if there is none. */
+static char *huge_page(size_t len)
+{
+	char *at = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	long before = huge_pages();
+	size_t i;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	at = (char *)(((uintptr_t)at + HUGE - 1) & -HUGE);
+	if (madvise(at, len, MADV_HUGEPAGE))
+		return NULL;
+	for (i = 0; i < len; i += HUGE)
+		at[i] = 1;
+	return huge_pages() < before + (long)(len >> 10) ? NULL : at;
+}
+
+TEST_F(pin, a_huge_page_is_charged_whole_and_once)
+{
+	char *at = huge_page(2 * HUGE);
+	struct dd_region_pin p[3];
+	long long used;
+
+	if (!at)
+		DD_SKIP("no huge page is free");
+	used = memlock_used(&self->ex);
+	ASSERT_OK(pin(&self->ex, at + PAGE, 1, &p[0]));
+	EXPECT_LE(used + (long long)HUGE, memlock_used(&self->ex));
+	ASSERT_OK(pin(&self->ex, at + 9 * PAGE, 16 * PAGE, &p[1]));
+	EXPECT_GT(used + (long long)HUGE + 9 * PAGE, memlock_used(&self->ex));
+	/* Half of each. */
+	ASSERT_OK(pin(&self->ex, at + HUGE / 2, HUGE, &p[2]));
+	EXPECT_LE(used + 2 * (long long)HUGE, memlock_used(&self->ex));
+	/* The mapping does not count: the pages are kept. */
+	ASSERT_EQ(0, munmap(at, 2 * HUGE));
+	EXPECT_LE(used + 2 * (long long)HUGE, memlock_used(&self->ex));
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, p[2].region));
+	EXPECT_GT(used + 2 * (long long)HUGE, memlock_used(&self->ex));
+	EXPECT_LE(used + (long long)HUGE, memlock_used(&self->ex));
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, p[0].region));
+	EXPECT_LE(used + (long long)HUGE, memlock_used(&self->ex));
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, p[1].region));
+	EXPECT_EQ(used, memlock_used(&self->ex));
+}
+
+TEST_F(pin, the_limit_counts_huge_pages_whole)
+{
+	pid_t pid;
+
+	if (!huge_page(HUGE))
+		DD_SKIP("no huge page is free");
+	pid = fork_child();
+	if (!pid) {
+		const struct rlimit few = { 2 * HUGE + HUGE / 2, 2 * HUGE + HUGE / 2 };
+		char *at = huge_page(4 * HUGE);
+		struct dd_region_pin p;
+		long long used;
+		struct raw r;
+
+		CHILD_CHECK(at);
+		CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &few) == 0);
+		CHILD_CHECK(become_user(BOB) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		used = memlock_used(&r);
+		CHILD_CHECK(pin(&r, at, 2 * HUGE, &p) == 0);
+		CHILD_CHECK(pin(&r, at + 2 * HUGE, 1, &p) == -1 && errno == EDQUOT);
+		CHILD_CHECK(pin(&r, at + 2 * HUGE - PAGE, 2 * PAGE, &p) == -1 && errno == EDQUOT);
+		CHILD_CHECK(memlock_used(&r) <= used + 2 * (long long)HUGE + 2 * PAGE);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
 DD_TEST_MAIN

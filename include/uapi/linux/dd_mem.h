@@ -120,6 +120,8 @@
  * MADV_DONTNEED, and across fork(), which gives a child copies. It cannot be mapped by the
  * device, nor be memory of services and connections.
  *
+ * A pin of part of a huge page keeps, and charges, all of that page: once for a context.
+ *
  * Errors: %EINVAL, %EFAULT (an address that is not mapped, or is read-only), %EOPNOTSUPP or
  * %EFAULT (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM, %ENOSPC,
  * %EINTR.
