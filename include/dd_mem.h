@@ -65,6 +65,9 @@ struct dd_mem;
  *
  * The pages stay in memory, and count against RLIMIT_MEMLOCK, until dd_unpin() and the end of
  * the segments in it. Pinned pieces may overlap; each counts. Memory of dd_alloc() needs no pin.
+ * Pages that were never used are allocated now. If the memory cgroup has no room for them, the
+ * call fails; the OOM killer acts only if other processes of the cgroup take memory at the same
+ * time.
  *
  * Return: 0; -EINVAL, -EFAULT, -EOPNOTSUPP (memory of a file or a device, or of dd_alloc()),
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.

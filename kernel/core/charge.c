@@ -111,14 +111,13 @@ void dd_charge_end(struct user_struct *user, unsigned long pages)
  * dd_gfp() - flags for allocations on behalf of a context
  * @ctx: the context
  *
- * Return: GFP_KERNEL_ACCOUNT in the owner's process. In another process also
- * __GFP_NORETRY: the allocation fails rather than have the OOM killer kill a process of
- * the owner's memory cgroup.
+ * Return: flags with which the allocation fails rather than have the OOM killer kill a
+ * process of the owner's memory cgroup. Only the owner waits until memory was reclaimed.
  */
 gfp_t dd_gfp(const struct dd_ctx *ctx)
 {
 	if (current->mm == ctx->mm)
-		return GFP_KERNEL_ACCOUNT;
+		return DD_GFP;
 	return GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
 }
 

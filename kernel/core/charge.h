@@ -3,12 +3,19 @@
 #ifndef _DD_CHARGE_H
 #define _DD_CHARGE_H
 
+#include <linux/gfp.h>
 #include <linux/types.h>
 
 struct dd_credit;
 struct dd_ctx;
 struct mem_cgroup;
 struct user_struct;
+
+/*
+ * For memory whose size a process chooses: the allocation fails rather than have the OOM killer
+ * kill a process.
+ */
+#define DD_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 int dd_charge(struct dd_ctx *ctx, size_t bytes);
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes);

@@ -23,11 +23,12 @@
 #include "core/page.h"
 
 #define DD_PAGES_ORDER	6	/* higher orders save nothing more */
+#define DD_TABLES_ORDER	3	/* a page, and a page table of each level or two */
 
 /* Higher orders are optional: no reclaim, no compaction. */
 #define DD_PAGES_GFP							\
 	((GFP_KERNEL_ACCOUNT & ~__GFP_RECLAIM) |			\
-	 __GFP_ZERO | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
+	 __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
 static atomic_long_t dd_pages;
 
@@ -41,6 +42,19 @@ void *dd_page_alloc(gfp_t gfp)
 	return (void *)page;
 }
 
+/* Allocate a compound page, of as high an order from @order to @least as possible. */
+static struct page *dd_pages_try(unsigned int order, unsigned int least, gfp_t zero)
+{
+	struct page *page;
+
+	for (; order > least; order--) {
+		page = alloc_pages(DD_PAGES_GFP | zero, order);
+		if (page)
+			return page;
+	}
+	return alloc_pages(DD_GFP | __GFP_COMP | zero, least);
+}
+
 /**
  * dd_pages_alloc() - allocate contiguous zeroed pages
  * @n: number of pages wanted, at least 1
@@ -51,18 +65,34 @@ void *dd_page_alloc(gfp_t gfp)
  */
 void *dd_pages_alloc(unsigned long n)
 {
-	unsigned int order = min(ilog2(n), DD_PAGES_ORDER);
-	struct page *page = NULL;
+	struct page *page = dd_pages_try(min(ilog2(n), DD_PAGES_ORDER), 0, __GFP_ZERO);
 
-	while (order && !page) {
-		page = alloc_pages(DD_PAGES_GFP, order);
-		if (!page)
-			order--;
-	}
 	if (!page)
-		return dd_page_alloc(GFP_KERNEL_ACCOUNT);
-	atomic_long_add(1ul << order, &dd_pages);
+		return NULL;
+	atomic_long_add(compound_nr(page), &dd_pages);
 	return page_address(page);
+}
+
+/**
+ * dd_pages_reclaim() - make room for page faults
+ *
+ * A page fault in the kernel waits for the OOM killer if the memory cgroup of the process, or
+ * the machine, has no page for it. An allocation that may fail reclaims memory instead, and its
+ * pages are freed for the faults. Other processes of the cgroup may take them first.
+ *
+ * Return: number of pages that faults may allocate, beside their page tables; 0 if there is
+ * no memory.
+ */
+unsigned long dd_pages_reclaim(void)
+{
+	struct page *page = dd_pages_try(DD_PAGES_ORDER, DD_TABLES_ORDER, 0);
+	unsigned int order;
+
+	if (!page)
+		return 0;
+	order = compound_order(page);
+	__free_pages(page, order);
+	return (1ul << order) - (1ul << DD_TABLES_ORDER) + 1;
 }
 
 /**

@@ -9,6 +9,7 @@ struct dd_ctx;
 
 void *dd_page_alloc(gfp_t gfp);
 void *dd_pages_alloc(unsigned long n);
+unsigned long dd_pages_reclaim(void);
 unsigned long dd_page_free(void *page);
 unsigned long dd_page_release(struct dd_ctx *ctx, void *addr);
 void dd_page_exit(void);

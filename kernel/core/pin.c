@@ -21,6 +21,7 @@
 #include "core/bounds.h"
 #include "core/charge.h"
 #include "core/ctx.h"
+#include "core/page.h"
 #include "core/region.h"
 
 #define DD_PIN_BATCH	512	/* pages between two looks for a signal */
@@ -34,6 +35,23 @@ static bool dd_pin_allowed(struct page *page)
 	       folio_test_hugetlb(folio);
 }
 
+/* Pin at most @n pages at @addr, of which the first ones may have to be faulted in. */
+static int dd_pin_some(unsigned long addr, struct page **pages, unsigned long n)
+{
+	const unsigned int flags = FOLL_WRITE | FOLL_LONGTERM;
+	unsigned long most;
+	int got;
+
+	got = pin_user_pages_fast(addr, min_t(unsigned long, n, DD_PIN_BATCH),
+				  flags | FOLL_NOFAULT, pages);
+	if (got > 0)
+		return got;
+	most = dd_pages_reclaim();
+	if (!most)
+		return -ENOMEM;
+	return pin_user_pages_fast(addr, min(n, most), flags, pages) ?: -EFAULT;
+}
+
 /* Pin the pages at @addr; on an error none stays pinned. */
 static int dd_pin_pages(unsigned long addr, struct page **pages, unsigned long n)
 {
@@ -44,11 +62,9 @@ static int dd_pin_pages(unsigned long addr, struct page **pages, unsigned long n
 		err = -EINTR;
 		if (fatal_signal_pending(current))
 			goto err_unpin;
-		got = pin_user_pages_fast(addr + (done << PAGE_SHIFT),
-					  min_t(unsigned long, n - done, DD_PIN_BATCH),
-					  FOLL_WRITE | FOLL_LONGTERM, pages + done);
-		err = got ?: -EFAULT;
-		if (got <= 0)
+		got = dd_pin_some(addr + (done << PAGE_SHIFT), pages + done, n - done);
+		err = got;
+		if (got < 0)
 			goto err_unpin;
 		for (i = done, done += got; i < done; i++) {
 			err = -EOPNOTSUPP;

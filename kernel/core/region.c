@@ -99,8 +99,7 @@ struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n)
 		goto err_free;
 	err = -ENOMEM;
 	/* kvcalloc() warns about sizes above INT_MAX. */
-	region->pages = kvcalloc(n, sizeof(*region->pages),
-				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	region->pages = kvcalloc(n, sizeof(*region->pages), DD_GFP);
 	if (!region->pages)
 		goto err_uncharge;
 	region->npages = n;

@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "core/bounds.h"
+#include "core/charge.h"
 #include "core/ctx.h"
 #include "core/region.h"
 #include "core/track.h"
@@ -35,7 +36,7 @@ int dd_track_init(struct dd_region *region)
 {
 	region->track = kvzalloc(struct_size(region->track, dirty,
 					     BITS_TO_LONGS(region->npages)),
-				 GFP_KERNEL_ACCOUNT);
+				 DD_GFP);
 	if (!region->track)
 		return -ENOMEM;
 	init_rwsem(&region->track->lock);
@@ -118,7 +119,7 @@ static int dd_track_fetch(struct dd_region *region, unsigned long first, unsigne
 			  void __user *bitmap)
 {
 	size_t count = DIV_ROUND_UP(n, 64);
-	u64 *words = kvcalloc(count, sizeof(*words), GFP_KERNEL_ACCOUNT);
+	u64 *words = kvcalloc(count, sizeof(*words), DD_GFP);
 	int err = 0;
 
 	if (!words)

@@ -87,7 +87,7 @@ static int dd_service_alloc_blocks(struct dd_service *svc)
 		return -EDQUOT;
 	/* kmalloc() would round the size up to a power of two. */
 	if (size > PAGE_SIZE)
-		svc->blocks = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		svc->blocks = __vmalloc(size, DD_GFP | __GFP_ZERO);
 	else
 		svc->blocks = kzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!svc->blocks) {

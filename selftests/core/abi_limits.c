@@ -153,6 +153,63 @@ TEST_F(limits, a_pin_is_charged)
 	}
 }
 
+/*
+ * More memory than the group may have: the call fails, where the OOM killer would kill this
+ * process. As much as fits can be had afterwards.
+ */
+TEST_F(limits, no_oom_killer_for_a_region)
+{
+	struct dd_region_alloc big = { .size = sizeof(big), .length = 64 * MIB };
+	struct dd_region_alloc fits = { .size = sizeof(fits), .length = 16 * MIB };
+	struct dd_region_alloc tracked = big;
+	struct raw r;
+
+	ASSERT_OK(group_write(self->a, "memory.max", 32 * MIB));
+	tracked.flags = DD_REGION_TRACK;
+	IN_CHILD {
+		be_user(self->a, 0, 256 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &big));
+		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &tracked));
+		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_ALLOC, &fits) == 0);
+	}
+}
+
+TEST_F(limits, no_oom_killer_for_a_pin)
+{
+	struct dd_region_pin p = { .size = sizeof(p), .length = 64 * MIB };
+	struct raw r;
+	void *at;
+
+	ASSERT_OK(group_write(self->a, "memory.max", 32 * MIB));
+	IN_CHILD {
+		be_user(self->a, 0, 256 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		at = mmap(NULL, p.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+		CHILD_CHECK(at != MAP_FAILED);
+		p.address = (uintptr_t)at;
+		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_PIN, &p));
+		CHILD_CHECK(munmap(at + 16 * MIB, 48 * MIB) == 0);
+		p.length = 16 * MIB;
+		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &p) == 0);
+	}
+}
+
+/* The area: cells for more connections than the group has memory for. */
+TEST_F(limits, no_oom_killer_for_a_service)
+{
+	struct dd_serve s;
+	struct raw r;
+
+	ASSERT_OK(group_write(self->a, "memory.max", 16 * MIB));
+	IN_CHILD {
+		be_user(self->a, 0, 256 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_ERR(ENOMEM, raw_serve_unmapped(&r, "oom", 65536, 8, 0, &s));
+	}
+}
+
 TEST_F(limits, imports_are_charged)
 {
 	enum { IMPORTS = 8000 };

@@ -498,7 +498,7 @@ struct dd_info {
  * MAP_FIXED or mremap().
  *
  * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also for more than the machine's
- * memory), %ENOSPC.
+ * memory, or than the memory cgroup may have), %ENOSPC.
  */
 struct dd_region_alloc {
 	__u32 size;

@@ -123,8 +123,8 @@
  * A pin of part of a huge page keeps, and charges, all of that page: once for a context.
  *
  * Errors: %EINVAL, %EFAULT (an address that is not mapped, or is read-only), %EOPNOTSUPP or
- * %EFAULT (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM, %ENOSPC,
- * %EINTR.
+ * %EFAULT (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM (also if pages
+ * have to be faulted in and the memory cgroup has no room for them), %ENOSPC, %EINTR.
  */
 struct dd_region_pin {
 	__u32 size;
