@@ -62,7 +62,8 @@ int dd_open(struct dd **handle);
  * @h: handle, not used by any thread any more
  *
  * Memory of dd_alloc() is unmapped, and the other ends of its connections are
- * closed.
+ * closed. Nothing of it counts against RLIMIT_MEMLOCK any more when the call returns,
+ * but for pages that the kernel still uses, for example in a pipe.
  *
  * Return: 0; -EBADID (the handle of a parent process; nothing is done).
  */
@@ -99,8 +100,8 @@ int dd_alloc(struct dd *h, size_t size, void **addr);
  * @h: handle
  * @addr: address from dd_alloc()
  *
- * The memory does not count against RLIMIT_MEMLOCK any more when the call returns, unless an
- * ended connection or a request still uses it for a moment.
+ * The memory does not count against RLIMIT_MEMLOCK any more when the call returns, unless a
+ * segment or a request still uses it.
  *
  * Return: 0; -EINVAL (not an address of dd_alloc()), -EBUSY (a service, a connection, a
  * segment or a redirection uses it), -EBADID.

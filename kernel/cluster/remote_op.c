@@ -65,7 +65,7 @@ static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
 void dd_remote_op_end(struct dd_remote_op *op)
 {
 	if (op->region)
-		dd_region_put(op->region);
+		dd_region_put_later(op->region);
 	op->region = NULL;
 	if (op->copy && op->copy->n <= DD_BOUNCE_FEW)
 		dd_bounce_free(op->copy);

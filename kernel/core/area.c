@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The area: memory shared between the kernel and the owner of a context, in units of
- * 128 bytes. Pages are added on demand and stay as long as the context, so no pointer
- * into the area becomes stale. They are allocated without the lock of the area and
- * charged to the context.
+ * 128 bytes. Pages are added on demand and stay until the context has ended and no unit
+ * is in use, so no pointer to a unit in use becomes stale. They are allocated without the
+ * lock of the area and charged to the context.
  */
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
@@ -69,6 +69,7 @@ int dd_area_init(struct dd_area *area)
 	return dd_area_alloc(area, 1, &unit);
 }
 
+/* Free all memory; no unit is in use. */
 void dd_area_exit(struct dd_area *area)
 {
 	struct dd_ctx *ctx = dd_area_ctx(area);
@@ -81,8 +82,30 @@ void dd_area_exit(struct dd_area *area)
 				dd_uncharge(ctx, PAGE_SIZE);
 			}
 		kfree(area->chunks[i]);
+		area->chunks[i] = NULL;
 	}
 	dd_area_map_free(ctx, area->map, area->bits);
+	area->map = NULL;
+}
+
+/* The last unit that is freed takes the memory with it. */
+static void dd_area_unuse(struct dd_area *area, u32 units)
+{
+	lockdep_assert_held(&area->lock);
+	area->used -= units;
+	if (!area->used)
+		dd_area_exit(area);
+}
+
+/**
+ * dd_area_close() - free the head, and with it the memory, unless another unit is in use
+ * @area: area of a context that has ended; it is not mapped, and will not be
+ */
+void dd_area_close(struct dd_area *area)
+{
+	mutex_lock(&area->lock);
+	dd_area_unuse(area, 1);
+	mutex_unlock(&area->lock);
 }
 
 /* Find free units. @align: mask of the bits that must be zero in the number of the first one. */
@@ -112,6 +135,8 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 
 	for (;;) {
 		mutex_lock(&area->lock);
+		if (!area->map)
+			break;
 		if (bits > area->bits) {
 			bitmap_copy(map, area->map, area->bits);
 			area->hint = area->bits;
@@ -124,6 +149,7 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			found = dd_area_find(area, units, align, unit);
 		if (found) {
 			bitmap_set(area->map, *unit, units);
+			area->used += units;
 			/* Keep the hint: an aligned allocation leaves a gap. */
 			if (!align)
 				area->hint = *unit + room < area->bits ?
@@ -139,6 +165,9 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 		if (IS_ERR(map))
 			return PTR_ERR(map);
 	}
+	mutex_unlock(&area->lock);
+	dd_area_map_free(ctx, map, bits);
+	return -ESTALE;
 }
 
 static int dd_area_populate(struct dd_area *area, u32 index)
@@ -248,8 +277,10 @@ int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 	mutex_lock(&area->lock);
 	found = next + more <= area->bits &&
 		find_next_bit(area->map, next + more, next) == next + more;
-	if (found)
+	if (found) {
 		bitmap_set(area->map, next, more);
+		area->used += more;
+	}
 	mutex_unlock(&area->lock);
 	return found ? dd_area_fill(area, next, more) : -ENOSPC;
 }
@@ -263,6 +294,7 @@ void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 	bitmap_clear(area->map, unit, units);
 	/* Reuse units that have pages before those that have none. */
 	area->hint = min(area->hint, unit);
+	dd_area_unuse(area, units);
 	mutex_unlock(&area->lock);
 }
 

@@ -13,23 +13,26 @@
 
 /**
  * struct dd_area - area of a context
- * @lock: protects @map, @bits and @hint
- * @map: bitmap of the units in use
+ * @lock: protects @map, @bits, @used and @hint
+ * @map: bitmap of the units in use; NULL after the area was freed
  * @bits: length of @map
+ * @used: number of units in use; the head is one until the context has ended
  * @hint: unit to start searching at
  * @chunks: addresses of pages, in arrays of DD_CHUNK_PAGES; published with release
- *	semantics and not removed before the context is freed, so read without a lock
+ *	semantics and not removed while a unit is in use, so read without a lock
  */
 struct dd_area {
 	struct mutex lock;	/* protects allocation */
 	unsigned long *map;
 	unsigned int bits;
+	unsigned int used;
 	unsigned int hint;
 	void **chunks[DD_AREA_CHUNKS];
 };
 
 int dd_area_init(struct dd_area *area);
 void dd_area_exit(struct dd_area *area);
+void dd_area_close(struct dd_area *area);
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit);
 int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit);

@@ -28,14 +28,8 @@ static unsigned long dd_limit(struct dd_ctx *ctx)
 	return READ_ONCE(ctx->limit);
 }
 
-/**
- * dd_charge() - charge memory to the user of a context
- * @ctx: context that owns the memory
- * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
- *
- * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
- */
-int dd_charge(struct dd_ctx *ctx, size_t bytes)
+/* Like dd_charge(), under a lock that dd_ctx_reap() takes: does not call that. */
+int dd_charge_try(struct dd_ctx *ctx, size_t bytes)
 {
 	unsigned long now = atomic_long_add_return(bytes, &ctx->charged);
 	unsigned long pages = PFN_UP(now) - PFN_UP(now - bytes);
@@ -46,6 +40,23 @@ int dd_charge(struct dd_ctx *ctx, size_t bytes)
 		return 0;
 	dd_uncharge(ctx, bytes);
 	return -EDQUOT;
+}
+
+/**
+ * dd_charge() - charge memory to the user of a context
+ * @ctx: context that owns the memory
+ * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
+ *
+ * Memory that the context has given up, and that a worker frees, does not count.
+ *
+ * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
+ */
+int dd_charge(struct dd_ctx *ctx, size_t bytes)
+{
+	if (!dd_charge_try(ctx, bytes))
+		return 0;
+	dd_ctx_reap(ctx);
+	return dd_charge_try(ctx, bytes);
 }
 
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes)

@@ -18,6 +18,7 @@ struct user_struct;
 #define DD_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 int dd_charge(struct dd_ctx *ctx, size_t bytes);
+int dd_charge_try(struct dd_ctx *ctx, size_t bytes);
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes);
 void *dd_zalloc(struct dd_ctx *ctx, size_t size);
 void dd_zfree(struct dd_ctx *ctx, void *p, size_t size);

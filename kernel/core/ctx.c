@@ -4,7 +4,8 @@
  *
  * A context ends with its address space (when the last mapping of its area is closed)
  * or with the last close of its file. A child that inherited the descriptor does not
- * keep it alive. The context ends once; afterwards only its memory remains.
+ * keep it alive. The context ends once; afterwards only its memory remains. What it is
+ * charged for is free when munmap() and close(), or the exit of the process, are over.
  */
 #include <linux/mm.h>
 #include <linux/poll.h>
@@ -27,6 +28,65 @@ static void dd_ctx_end_work(struct work_struct *work)
 
 	dd_ctx_end(ctx);
 	dd_ctx_put(ctx);
+}
+
+static void dd_ctx_free(struct dd_ctx *ctx)
+{
+	struct dd_later *later, *next;
+
+	llist_for_each_entry_safe(later, next, llist_del_all(&ctx->freed), node)
+		later->free(later);
+}
+
+static void dd_ctx_free_work(struct work_struct *work)
+{
+	struct dd_ctx *ctx = container_of(work, struct dd_ctx, free_work);
+
+	dd_ctx_free(ctx);
+	dd_ctx_put(ctx);
+}
+
+/**
+ * dd_ctx_later() - free memory soon; callable in any context
+ * @ctx: the context, of which another reference exists
+ * @later: the memory
+ */
+void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
+{
+	dd_ctx_get(ctx);
+	/* The caller that finds the list empty queues the work, which empties it. */
+	if (!llist_add(&later->node, &ctx->freed) || !queue_work(dd_wq, &ctx->free_work))
+		dd_ctx_put(ctx);
+}
+
+/**
+ * dd_ctx_reap() - free the memory of dd_ctx_later()
+ * @ctx: the context
+ *
+ * On return it is free and not charged, also if a worker has begun to free it.
+ */
+void dd_ctx_reap(struct dd_ctx *ctx)
+{
+	if (cancel_work_sync(&ctx->free_work)) {
+		dd_ctx_free(ctx);
+		dd_ctx_put(ctx);
+	}
+}
+
+/**
+ * dd_ctx_settle() - finish what a worker was to do for a context
+ * @ctx: the context, not locked; the caller holds a reference
+ *
+ * Work that has not begun is done here, so this waits for a worker only while that frees
+ * objects of @ctx.
+ */
+void dd_ctx_settle(struct dd_ctx *ctx)
+{
+	if (cancel_work_sync(&ctx->end_work)) {
+		dd_ctx_end(ctx);
+		dd_ctx_put(ctx);
+	}
+	dd_ctx_reap(ctx);
 }
 
 static int dd_ctx_insert(struct dd_ctx *ctx)
@@ -77,6 +137,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
 	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
+	init_llist_head(&ctx->freed);
+	INIT_WORK(&ctx->free_work, dd_ctx_free_work);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
@@ -141,6 +203,7 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		dd_ctx_wake(ctx);
 		/* For pollers that wait only for the end. */
 		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
+		dd_area_close(&ctx->area);
 	}
 	mutex_unlock(&ctx->lock);
 }

@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
@@ -59,7 +60,8 @@ struct dd_obj {
  * @dead: set under @lock when the context ends; nothing is created afterwards
  * @ids: ids of its objects
  * @area: memory shared with the owner
- * @area_maps: mappings of the area in @mm; the context ends with the last one
+ * @area_maps: mappings of the area in @mm; the context ends with the last one, and then
+ *	this is below 0
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
  * @regions: pgoff to struct dd_region
  * @folios: page frame number of each large folio that pinned regions keep, to the number of
@@ -77,6 +79,8 @@ struct dd_obj {
  * @fasync: processes that get SIGIO
  * @serial: index in dd_node.ctxs; counts up and is never reused
  * @end_work: ends the context when its address space is gone
+ * @freed: struct dd_later of the memory that @free_work frees
+ * @free_work: frees what was given up where the caller may not sleep
  */
 struct dd_ctx {
 	struct kref ref;
@@ -105,11 +109,26 @@ struct dd_ctx {
 	struct fasync_struct *fasync;
 	unsigned long serial;
 	struct work_struct end_work;
+	struct llist_head freed;
+	struct work_struct free_work;
+};
+
+/**
+ * struct dd_later - memory of a context that is freed where the caller may sleep
+ * @node: in dd_ctx.freed
+ * @free: frees it
+ */
+struct dd_later {
+	struct llist_node node;
+	void (*free)(struct dd_later *later);
 };
 
 struct dd_ctx *dd_ctx_create(struct net *net);
 void dd_ctx_put(struct dd_ctx *ctx);
 void dd_ctx_end(struct dd_ctx *ctx);
+void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later);
+void dd_ctx_reap(struct dd_ctx *ctx);
+void dd_ctx_settle(struct dd_ctx *ctx);
 void dd_ctx_wake(struct dd_ctx *ctx);
 
 bool dd_ctx_owned(const struct dd_ctx *ctx);

@@ -626,7 +626,8 @@ static int dd_export_redirect_end(struct dd_export *exp)
 	WRITE_ONCE(state->first, redir->first);
 	WRITE_ONCE(state->count, redir->count);
 	dd_region_unuse(redir->mem.region);
-	dd_region_put(redir->mem.region);
+	/* Importers may wait for the lock. */
+	dd_region_put_later(redir->mem.region);
 	redir->mem.region = NULL;
 	return 0;
 }
@@ -648,11 +649,11 @@ static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl
 	if (!region)
 		return -ENOENT;
 	if (!dd_in_bounds(arg->offset, arg->length, (u64)region->npages << PAGE_SHIFT)) {
-		dd_region_put(region);
+		dd_region_put_later(region);
 		return -ERANGE;
 	}
 	if (!dd_region_use(region)) {
-		dd_region_put(region);
+		dd_region_put_later(region);
 		return -ENOENT;
 	}
 	dd_export_redirect_end(exp);

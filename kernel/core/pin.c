@@ -272,7 +272,7 @@ static int dd_pin_folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned l
 	int err;
 
 	lockdep_assert_held(&ctx->folio_lock);
-	if (whole > n && dd_charge(ctx, (whole - n) << PAGE_SHIFT))
+	if (whole > n && dd_charge_try(ctx, (whole - n) << PAGE_SHIFT))
 		return -EDQUOT;
 	err = xa_err(xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs + 1),
 			      dd_gfp(ctx)));
@@ -297,6 +297,16 @@ static void dd_pin_folio_drop(struct dd_ctx *ctx, struct folio *folio)
 	dd_uncharge(ctx, folio_nr_pages(folio) << PAGE_SHIFT);
 }
 
+static int dd_pin_folio_charge(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
+{
+	int err;
+
+	mutex_lock(&ctx->folio_lock);
+	err = dd_pin_folio_hold(ctx, folio, n);
+	mutex_unlock(&ctx->folio_lock);
+	return err;
+}
+
 /* Charge large folios whole, instead of their pages. Undone by dd_region_unpin(). */
 static int dd_pin_charge(struct dd_region *region)
 {
@@ -307,10 +317,12 @@ static int dd_pin_charge(struct dd_region *region)
 
 	while (!err && region->whole < region->npages) {
 		end = dd_pin_run(region, region->whole, &folio);
-		if (folio_test_large(folio)) {
-			mutex_lock(&ctx->folio_lock);
-			err = dd_pin_folio_hold(ctx, folio, end - region->whole);
-			mutex_unlock(&ctx->folio_lock);
+		if (folio_test_large(folio))
+			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
+		if (err == -EDQUOT) {
+			/* Freeing pinned regions takes the lock. */
+			dd_ctx_reap(ctx);
+			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
 		}
 		if (!err)
 			region->whole = end;

@@ -58,24 +58,25 @@ static void dd_region_destroy(struct dd_region *region)
 	dd_ctx_put(ctx);
 }
 
-static void dd_region_free_work(struct work_struct *work)
+static void dd_region_free_later(struct dd_later *later)
 {
-	dd_region_destroy(container_of(work, struct dd_region, free_work));
+	dd_region_destroy(container_of(later, struct dd_region, later));
 }
 
-/*
- * Drop a reference where the caller may sleep. The memory of the last one is free, and
- * no longer charged, on return: the caller may allocate next.
- */
-static void dd_region_drop(struct dd_region *region)
-{
-	if (refcount_dec_and_test(&region->obj.users))
-		dd_region_destroy(region);
-}
-
+/* The memory is free, and no longer charged, on return: the caller may allocate next. */
 static void dd_region_release(struct dd_obj *obj)
 {
-	queue_work(dd_wq, &container_of(obj, struct dd_region, obj)->free_work);
+	dd_region_destroy(container_of(obj, struct dd_region, obj));
+}
+
+/**
+ * dd_region_put_later() - drop a reference in a context that may not sleep
+ * @region: the region
+ */
+void dd_region_put_later(struct dd_region *region)
+{
+	if (refcount_dec_and_test(&region->obj.users))
+		dd_ctx_later(region->obj.ctx, &region->later);
 }
 
 /**
@@ -105,7 +106,7 @@ struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n)
 	region->npages = n;
 	spin_lock_init(&region->lock);
 	region->uses = RB_ROOT;
-	INIT_WORK(&region->free_work, dd_region_free_work);
+	region->later.free = dd_region_free_later;
 	dd_obj_init(&region->obj, ctx, &dd_region_ops);
 	return region;
 
@@ -251,7 +252,7 @@ int dd_region_free(struct dd_ctx *ctx, u32 id)
 	if (!busy)
 		dd_region_end(&region->obj);
 	mutex_unlock(&ctx->lock);
-	dd_region_drop(region);
+	dd_region_put(region);
 	return busy ? -EBUSY : 0;
 }
 
@@ -294,7 +295,7 @@ static void dd_region_vm_close(struct vm_area_struct *vma)
 	/* Mappings are not split. After mremap(), the address is not known. */
 	if (region->start == vma->vm_start)
 		WRITE_ONCE(region->start, 0);
-	dd_region_drop(region);
+	dd_region_put(region);
 }
 
 static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)

@@ -36,7 +36,7 @@ struct dd_track;
  * @uses: slices used by services and connections, by offset
  * @segments: segments and redirections in it that have not ended
  * @freed: dd_region_free() has ended it
- * @free_work: frees the region, as the last put may be in atomic context
+ * @later: frees the region if the last put is in atomic context
  * @rcu: see struct dd_obj
  */
 struct dd_region {
@@ -55,7 +55,7 @@ struct dd_region {
 	struct rb_root uses;
 	u32 segments;
 	bool freed;
-	struct work_struct free_work;
+	struct dd_later later;
 	struct rcu_head rcu;
 };
 
@@ -76,6 +76,9 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 
 extern const struct dd_obj_ops dd_region_ops;
 
+void dd_region_put_later(struct dd_region *region);
+
+/* Drop a reference where the caller may sleep. */
 static inline void dd_region_put(struct dd_region *region)
 {
 	dd_obj_put(&region->obj);

@@ -55,7 +55,7 @@ static int dd_nic_address(struct dd_import *imp, struct dd_op *op)
 		return 0;
 	}
 	if (region)
-		dd_region_put(region);
+		dd_region_put_later(region);
 	op->region = NULL;
 	op->src = 0;
 	op->user = u64_to_user_ptr(sqe->src);
@@ -241,7 +241,7 @@ static __always_inline int dd_nic_fetch(struct dd_import *imp,
 static __always_inline void dd_nic_finish(struct dd_import *imp, struct dd_op *op, int err)
 {
 	if (op->counted)
-		dd_region_put(op->region);
+		dd_region_put_later(op->region);
 	trace_dd_op(imp, &op->sqe, err);
 }
 

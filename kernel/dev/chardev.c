@@ -52,7 +52,18 @@ static int dd_release(struct inode *inode, struct file *file)
 	struct dd_ctx *ctx = file->private_data;
 
 	dd_ctx_end(ctx);
+	dd_ctx_settle(ctx);
 	dd_ctx_put(ctx);
+	return 0;
+}
+
+/*
+ * A process that exits, or closes a descriptor, may have unmapped the area before: end the
+ * context now, also if another process has the file.
+ */
+static int dd_flush(struct file *file, fl_owner_t id)
+{
+	dd_ctx_settle(file->private_data);
 	return 0;
 }
 
@@ -68,7 +79,7 @@ static void dd_area_vm_open(struct vm_area_struct *vma)
 /*
  * The owner's address space is torn down, or the owner has unmapped the area. The
  * caller holds mmap_lock, which other paths take inside the locks that ending a
- * context needs, so a worker ends the context.
+ * context needs, so a worker ends the context, or dd_flush(), whichever is first.
  */
 static void dd_area_vm_close(struct vm_area_struct *vma)
 {
@@ -76,6 +87,8 @@ static void dd_area_vm_close(struct vm_area_struct *vma)
 
 	if (!atomic_dec_and_test(&ctx->area_maps))
 		return;
+	/* Not mapped again: mmap_lock excludes dd_area_mmap(). */
+	atomic_set(&ctx->area_maps, -1);
 	dd_ctx_get(ctx);
 	if (!queue_work(dd_wq, &ctx->end_work))
 		dd_ctx_put(ctx);
@@ -275,7 +288,7 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 		return -EFAULT;
 	if (size < op->min || size > PAGE_SIZE)
 		return -EINVAL;
-	if (!op->no_area && !atomic_read(&ctx->area_maps))
+	if (!op->no_area && atomic_read(&ctx->area_maps) <= 0)
 		return -ENXIO;
 	err = copy_struct_from_user(arg, op->size, uarg, size);
 	if (err)
@@ -404,6 +417,7 @@ static int dd_fasync(int fd, struct file *file, int on)
 static const struct file_operations dd_fops = {
 	.owner = THIS_MODULE,
 	.open = dd_open,
+	.flush = dd_flush,
 	.release = dd_release,
 	.unlocked_ioctl = dd_ioctl,
 	.compat_ioctl = dd_compat_ioctl,

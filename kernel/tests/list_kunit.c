@@ -46,6 +46,10 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 {
 }
 
+void dd_ctx_reap(struct dd_ctx *ctx)
+{
+}
+
 bool dd_rings_ready(const struct dd_list *list)
 {
 	return false;

@@ -7,7 +7,7 @@
 #include "dd_harness.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "raw.h"
+#include "mem.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
 #define MIB	(1ul << 20)
@@ -412,7 +412,7 @@ TEST(memlock_is_given_back_at_exit)
 	long long before;
 	struct mem m;
 	pid_t payer;
-	int ready;
+	int ready, i;
 
 	IN_CHILD {
 		limit(16 * MIB);
@@ -420,16 +420,136 @@ TEST(memlock_is_given_back_at_exit)
 		CHILD_CHECK(become_user(lone_user()) == 0);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = memlock_used(&r);
+		for (i = 0; i < 20; i++) {
+			payer = fork_until_report(&ready);
+			if (!payer) {
+				CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
+				child_report(ready);
+				pause();
+			}
+			CHILD_CHECK(payer > 0);
+			CHILD_CHECK(memlock_used(&r) >= before + (long long)MIB);
+			kill_child(payer);
+			CHILD_CHECK(memlock_used(&r) == before);
+		}
+	}
+}
+
+TEST(memlock_is_given_back_by_close)
+{
+	struct dd_connect c;
+	struct server s;
+	struct raw r, own;
+	long long before;
+	struct mem m;
+	int i;
+
+	IN_CHILD {
+		limit(16 * MIB);
+		CHILD_CHECK(become_user(lone_user()) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(server_open(&s, "closed", 1) == 0);
+		before = memlock_used(&r);
+		for (i = 0; i < 20; i++) {
+			CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
+			raw_connect_args(&c, "closed", &m);
+			CHILD_CHECK(raw_connect(&own, &c) == 0);
+			munmap(own.area, DD_AREA_SIZE);
+			munmap(m.at, m.len);
+			close(own.fd);
+			/* The server has needed memory for the connection. */
+			CHILD_CHECK(memlock_used(&r) < before + (long long)MIB / 2);
+		}
+	}
+}
+
+/* A child of the process that exits has the descriptor, and keeps no more than that. */
+TEST(memlock_is_given_back_at_exit_before_a_child)
+{
+	pid_t *orphan = shared_memory(sizeof(*orphan)), payer, pid;
+	struct raw r, own;
+	long long before;
+	struct mem m;
+	int ready;
+
+	IN_CHILD {
+		limit(16 * MIB);
+		CHILD_CHECK(become_user(lone_user()) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = memlock_used(&r);
 		payer = fork_until_report(&ready);
 		if (!payer) {
 			CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
-			child_report(ready);
+			pid = fork();
+			if (pid) {
+				*orphan = pid;
+				child_report(ready);
+			}
 			pause();
 		}
 		CHILD_CHECK(payer > 0);
-		CHILD_CHECK(memlock_used(&r) >= before + (long long)MIB);
 		kill_child(payer);
-		CHILD_CHECK(WAIT_FOR(memlock_used(&r) == before));
+		CHILD_CHECK(kill(*orphan, 0) == 0);
+		CHILD_CHECK(memlock_used(&r) == before);
+		kill(*orphan, SIGKILL);
+	}
+}
+
+/* An importer may never end its import: it keeps a structure of the exporter, not its area. */
+TEST(memlock_of_an_exporter_is_given_back)
+{
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct dd_serve cells;
+	struct raw r, own, im;
+	long long before;
+	struct mem m;
+
+	IN_CHILD {
+		limit(16 * MIB);
+		CHILD_CHECK(become_user(lone_user()) == 0);
+		CHILD_CHECK(raw_open(&im) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = memlock_used(&r);
+		CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&own, "given_back", 4096, 8, 0, &cells) == 0);
+		s = mem_segment(&m, "given_back");
+		CHILD_CHECK(mem_export(&own, &s) == 0);
+		CHILD_CHECK(mem_import(&im, &s, DD_RIGHTS, &i) == 0);
+		CHILD_CHECK(memlock_used(&r) > before + (long long)(MIB + 4096 * DD_UNIT));
+		munmap(m.at, m.len);
+		raw_close(&own);
+		CHILD_CHECK(memlock_used(&r) < before + (long long)(8 * PAGE));
+	}
+}
+
+/* The segment keeps the pages; its end frees them. */
+TEST(memlock_of_a_pin_is_given_back_by_the_end_of_its_segment)
+{
+	struct dd_region_pin p = { .size = sizeof(p), .length = MIB };
+	struct dd_segment_make s;
+	long long before;
+	struct raw r;
+	int i;
+
+	IN_CHILD {
+		limit(16 * MIB);
+		CHILD_CHECK(become_user(lone_user()) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = memlock_used(&r);
+		p.address = (uintptr_t)mmap(NULL, MIB, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		for (i = 0; i < 20; i++) {
+			p.offset = 0;
+			p.region = 0;
+			CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &p) == 0);
+			s = mem_segment(&(struct mem){ .id = p.region, .len = MIB }, "unpinned");
+			CHILD_CHECK(mem_export(&r, &s) == 0);
+			CHILD_CHECK(raw_op(&r, DD_IOC_REGION_FREE, p.region) == 0);
+			CHILD_CHECK(memlock_used(&r) >= before + (long long)MIB);
+			CHILD_CHECK(raw_op(&r, DD_IOC_END, s.segment) == 0);
+			CHILD_CHECK(memlock_used(&r) <= before + (long long)PAGE);
+		}
 	}
 }
 
@@ -482,7 +602,7 @@ TEST(a_child_keeps_nothing_alive)
 	/* The grandchild still holds the descriptor; the name is free. */
 	EXPECT_EQ(0, kill(*orphan, 0));
 	ASSERT_EQ(0, server_prepare(&s, "orphan", 1));
-	EXPECT_TRUE(WAIT_FOR(!raw_serve(&s.r, &s.s)));
+	EXPECT_EQ(0, raw_serve(&s.r, &s.s));
 	kill(*orphan, SIGKILL);
 }
 

@@ -43,10 +43,12 @@
  *
  * Regions, and other kernel memory of a context (pages of its area with lists,
  * cells and direct rings; blocks of its services; its ends of connections and
- * their credits) count against RLIMIT_MEMLOCK of its user, unless the caller has
+ * their credits; copies of unwired sources on their way to another node) count against RLIMIT_MEMLOCK of its user, unless the caller has
  * CAP_IPC_LOCK, and are charged to the memory cgroup of its owner. This includes
  * memory that a client's call allocates for its server's context; the limit is
- * then that of the server at its last call that was charged.
+ * then that of the server at its last call that was charged. What a call gives up does not
+ * count any more when it returns, and what a context has when close() or the exit of its owner
+ * has ended it.
  */
 
 /**
