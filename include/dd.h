@@ -279,7 +279,8 @@ int dd_close(struct dd *h, int conn);
  * DD_TYPE_RPC), -ESLOTBUSY (DD_TYPE_SPLIT, reply not consumed yet),
  * -ENOTREADY (the other end is a full window behind), -EBADRANGE (source or
  * target), -EINVAL (options, metacount), -EFAULT (unreadable DD_SEND_UNWIRED
- * source), -ENOCMP.
+ * source), -EMEMLOCK (the copy of a DD_SEND_UNWIRED source for another node; while
+ * earlier messages of the connection are under way, -ENOTREADY), -ENORESOURCE, -ENOCMP.
  */
 int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 	    size_t roffset, unsigned int options, const unsigned int *meta,

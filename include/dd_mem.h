@@ -515,7 +515,8 @@ int dd_mem_uid(const struct dd_mem *mem, unsigned int *uid);
  * of an earlier put waits for a slot), -EAGAIN (the import is pending), -ESTALE (the segment has
  * ended), -EINVAL, -ENETDOWN; with another node also -EHOSTUNREACH (the session has ended; it
  * is not known whether this put was executed, and it is not repeated) and -EDQUOT (memory that
- * is not pinned is for a while). Never -EINTR: the call goes on after a signal handler.
+ * is not wired is copied for a put, and pinned for a get, and counts meanwhile). Never -EINTR:
+ * the call goes on after a signal handler.
  */
 int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 	   unsigned int flags);
@@ -595,8 +596,9 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  *
  * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests (see
  * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is, or any is
- * while another thread waits in dd_put(), dd_get(), dd_cas() or dd_note() to begin one;
- * -EAGAIN (DD_NOTIFY_SELF: as many own notes are unread as may be); other errors as of dd_put().
+ * while another thread waits in dd_put(), dd_get(), dd_cas() or dd_note() to begin one, or the
+ * memory for one more would exceed RLIMIT_MEMLOCK until those under way are done; -EAGAIN
+ * (DD_NOTIFY_SELF: as many own notes are unread as may be); other errors as of dd_put().
  */
 int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 		     unsigned int flags);

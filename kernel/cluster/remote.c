@@ -252,7 +252,7 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 	 */
 	mutex_lock(&dd_remote_op_lock);
 	for (i = 0; i < r->nops; i++)
-		dd_remote_op_end(&r->op[i]);
+		dd_remote_op_free(&r->op[i]);
 	mutex_unlock(&dd_remote_op_lock);
 }
 

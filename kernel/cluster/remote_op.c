@@ -12,6 +12,7 @@
 #include "cluster/ctl.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "core/charge.h"
 #include "core/copy.h"
 #include "core/deposit.h"
 #include "core/hooks.h"
@@ -21,14 +22,18 @@
 
 /**
  * struct dd_bounce - copy of a message whose source is not wired memory
- * @node: in dd_bounces
+ * @later: frees a copy of many pages
+ * @ctx: the sender, which is charged. The import holds a reference, or @later does
+ * @most: number of pages that are charged
  * @n: number of pages
  * @at: offset of the first byte in the first page: equals its offset in a word of user memory,
  *	so that words remain aligned
  * @page: the pages
  */
 struct dd_bounce {
-	struct llist_node node;
+	struct dd_later later;
+	struct dd_ctx *ctx;
+	u32 most;
 	u32 n;
 	u32 at;
 	struct page *page[];
@@ -36,27 +41,29 @@ struct dd_bounce {
 
 #define DD_BOUNCE_FEW	64	/* pages that are freed at once, in any context */
 
+static size_t dd_bounce_size(u32 pages)
+{
+	return struct_size((struct dd_bounce *)NULL, page, pages) + ((size_t)pages << PAGE_SHIFT);
+}
+
 static void dd_bounce_free(struct dd_bounce *copy)
 {
+	struct dd_ctx *ctx = copy->ctx;
+	u32 most = copy->most;
+
 	while (copy->n) {
 		put_page(copy->page[--copy->n]);
 		if (copy->n && !(copy->n % DD_BOUNCE_FEW))
 			cond_resched();
 	}
 	kvfree(copy);
+	dd_uncharge(ctx, dd_bounce_size(most));
 }
 
-static LLIST_HEAD(dd_bounces);
-
-static void dd_bounces_free(struct work_struct *work)
+static void dd_bounce_free_later(struct dd_later *later)
 {
-	struct dd_bounce *copy, *next;
-
-	llist_for_each_entry_safe(copy, next, llist_del_all(&dd_bounces), node)
-		dd_bounce_free(copy);
+	dd_bounce_free(container_of(later, struct dd_bounce, later));
 }
-
-static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
 
 /*
  * Release the source of a message, which the transport does not read any more. A copy may have
@@ -69,8 +76,24 @@ void dd_remote_op_end(struct dd_remote_op *op)
 	op->region = NULL;
 	if (op->copy && op->copy->n <= DD_BOUNCE_FEW)
 		dd_bounce_free(op->copy);
-	else if (op->copy && llist_add(&op->copy->node, &dd_bounces))
-		queue_work(dd_wq, &dd_bounces_work);
+	else if (op->copy)
+		dd_ctx_later(op->copy->ctx, &op->copy->later);
+	op->copy = NULL;
+}
+
+/**
+ * dd_remote_op_free() - like dd_remote_op_end(), where the caller may sleep
+ * @op: the message
+ *
+ * The source is free, and not charged, on return.
+ */
+void dd_remote_op_free(struct dd_remote_op *op)
+{
+	if (op->region)
+		dd_region_put(op->region);
+	op->region = NULL;
+	if (op->copy)
+		dd_bounce_free(op->copy);
 	op->copy = NULL;
 }
 
@@ -233,22 +256,39 @@ static int dd_bounce_copy(void *to, const void __user *from, size_t len)
 	       dd_load_user(to + end, from + end, tail) ? -EFAULT : 0;
 }
 
+static struct dd_bounce *dd_bounce_alloc(struct dd_ctx *ctx, u32 pages)
+{
+	struct dd_bounce *copy;
+	int err;
+
+	err = dd_charge(ctx, dd_bounce_size(pages));
+	if (err)
+		return ERR_PTR(err);
+	copy = kvzalloc(struct_size(copy, page, pages), DD_GFP);
+	if (!copy) {
+		dd_uncharge(ctx, dd_bounce_size(pages));
+		return ERR_PTR(-ENOMEM);
+	}
+	copy->later.free = dd_bounce_free_later;
+	copy->ctx = ctx;
+	copy->most = pages;
+	return copy;
+}
+
 /* Copy the source of a message. */
-static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
+static struct dd_bounce *dd_bounce_get(struct dd_ctx *ctx, const struct dd_op *op)
 {
 	u32 at = (unsigned long)op->user & 7;
-	u32 i, n = DIV_ROUND_UP(at + op->sqe.len, PAGE_SIZE);
+	struct dd_bounce *copy = dd_bounce_alloc(ctx, DIV_ROUND_UP(at + op->sqe.len, PAGE_SIZE));
 	size_t done = 0, len;
-	struct dd_bounce *copy = kvzalloc(struct_size(copy, page, n),
-					GFP_KERNEL_ACCOUNT);
 	struct page *page;
 	int err = 0;
 
-	if (!copy)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(copy))
+		return copy;
 	copy->at = at;
-	for (i = 0; i < n && !err; i++) {
-		page = alloc_page(GFP_KERNEL_ACCOUNT);
+	while (copy->n < copy->most && !err) {
+		page = alloc_page(DD_GFP);
 		if (!page) {
 			err = -ENOMEM;
 			break;
@@ -285,33 +325,47 @@ static int dd_remote_queue_slow(struct dd_import *imp, struct dd_op *op,
 	return err;
 }
 
-/*
- * Send a copy of a source that is not wired. If the result of a GET or CAS goes to memory that
- * is not wired, pin that memory until the reply has come.
- */
-static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
+/* Send a copy of a source that is not wired. */
+static int dd_remote_send_copy(struct dd_import *imp, struct dd_op *op)
 {
-	u64 to = (unsigned long)op->user;
-	struct dd_bounce *copy;
+	struct dd_bounce *copy = dd_bounce_get(imp->obj.ctx, op);
 	int err;
 
-	if (dd_nic_wire(imp, op))
-		return dd_remote_queue_slow(imp, op, NULL);
-	if (op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS) {
-		op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
-		if (IS_ERR(op->region))
-			return PTR_ERR(op->region);
-		op->counted = true;
-		op->src = offset_in_page(to);
-		return dd_remote_queue_slow(imp, op, NULL);
-	}
-	copy = dd_bounce_get(op);
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	err = dd_remote_queue_slow(imp, op, copy);
 	if (err)
 		dd_bounce_free(copy);
 	return err;
+}
+
+/* Pin the memory for the result of a GET or CAS until the reply has come. */
+static int dd_remote_ask_pinned(struct dd_import *imp, struct dd_op *op)
+{
+	u64 to = (unsigned long)op->user;
+
+	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
+	if (IS_ERR(op->region))
+		return PTR_ERR(op->region);
+	op->counted = true;
+	op->src = offset_in_page(to);
+	return dd_remote_queue_slow(imp, op, NULL);
+}
+
+/*
+ * A request whose local memory is not wired. If its user has reached the limit while earlier
+ * requests of the import are under way, the caller may wait until those are done.
+ */
+static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
+{
+	bool busy = READ_ONCE(imp->submitted) != READ_ONCE(imp->done);
+	int err;
+
+	if (dd_nic_wire(imp, op))
+		return dd_remote_queue_slow(imp, op, NULL);
+	err = op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS ?
+	      dd_remote_ask_pinned(imp, op) : dd_remote_send_copy(imp, op);
+	return err == -EDQUOT && busy ? -EBUSY : err;
 }
 
 /* A withheld note was posted; the own channel is locked. */

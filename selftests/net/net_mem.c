@@ -6,6 +6,7 @@
  */
 #include "net_mem.h"
 #include <pthread.h>
+#include <sys/resource.h>
 
 TEST_F(far, both_nodes_report_it)
 {
@@ -253,6 +254,104 @@ TEST_F(far, an_importer_that_asks_for_much_holds_up_nobody)
 		EXPECT_LT(free - meminfo("MemFree"), 16 << 10);
 	}
 	EXPECT_EQ(5, *(__u64 *)self->em.at);
+}
+
+static void memlock(__u64 bytes)
+{
+	const struct rlimit l = { bytes, 8 * BULK };
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+}
+
+static int put_bulk(const struct raw *r, const struct dd_import_make *i)
+{
+	static char from[BULK];
+
+	return mem_put(r, i, from, 0, sizeof(from), 0);
+}
+
+static void import_bulk(FIXTURE_DATA(far) *self, struct raw *r, struct dd_import_make *i)
+{
+	CHILD_CHECK(raw_open(r) == 0);
+	CHILD_CHECK(import(r, &self->s, DD_RIGHT_PUT, DD_DEPTH_MAX, i) == 0);
+}
+
+/* As many requests as the limit permits, while the other node is not reached. */
+static void put_to_the_limit(const struct raw *r, const struct dd_import_make *i,
+			     const struct raw *other)
+{
+	struct mem m;
+	int n = 0;
+
+	while (n < DD_DEPTH_MAX && put_bulk(r, i) == 1)
+		n++;
+	CHILD_CHECK(errno == EBUSY);
+	CHILD_CHECK(n == 7);
+	CHILD_CHECK(memlock_used(other) > 7 * BULK);
+	CHILD_ERR(EDQUOT, raw_alloc(other, BULK, &m));
+}
+
+/* Requests beyond the limit wait for earlier ones; the memory can be used when they are done. */
+static void put_beyond_the_limit(const struct raw *r, const struct dd_import_make *i)
+{
+	const struct dd_cell *cell = raw_cell(r, i->cell_unit);
+	struct mem m;
+	int n;
+
+	for (n = 0; n < 40; n++)
+		while (put_bulk(r, i) != 1) {
+			CHILD_CHECK(errno == EBUSY);
+			CHILD_CHECK(wait_done(r, i, *(volatile __u64 *)&cell->done + 1) == 0);
+		}
+	CHILD_CHECK(wait_done(r, i, n) == 0);
+	CHILD_CHECK(raw_alloc(r, 7 * BULK, &m) == 0);
+	/* Nothing is under way, and the request does not fit. */
+	CHILD_ERR(EDQUOT, put_bulk(r, i));
+	CHILD_CHECK(raw_free(r, &m) == 0);
+	CHILD_CHECK(put_bulk(r, i) == 1);
+	CHILD_CHECK(wait_done(r, i, n + 1) == 0);
+	memlock(BULK / 2);
+	CHILD_ERR(EDQUOT, put_bulk(r, i));
+}
+
+TEST_F(far, copies_of_sources_count_against_memlock)
+{
+	volatile int *step = shared_memory(sizeof(*step));
+	struct dd_import_make i;
+	struct raw r, other;
+	long long before;
+	int ready;
+	pid_t pid;
+
+	ASSERT_EQ(0, dead_time(600000));
+	self->s = mem_segment(&self->em, "copied");
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	pid = fork_until_report(&ready);
+	if (!pid) {
+		memlock(8 * BULK);
+		CHILD_CHECK(become_user(30000 + getpid() % 10000) == 0);
+		CHILD_CHECK(raw_open(&other) == 0);
+		before = memlock_used(&other);
+		import_bulk(self, &r, &i);
+		child_report(ready);
+		CHILD_CHECK(WAIT_FOR(*step == 1));
+		put_to_the_limit(&r, &i, &other);
+		raw_close(&r);
+		CHILD_CHECK(memlock_used(&other) == before);
+		*step = 2;
+		CHILD_CHECK(WAIT_FOR(*step == 3));
+		import_bulk(self, &r, &i);
+		put_beyond_the_limit(&r, &i);
+		_exit(0);
+	}
+	ASSERT_LT(0, pid);
+	ASSERT_EQ(0, impair(1, "loss 100%"));
+	*step = 1;
+	EXPECT_TRUE(WAIT_FOR(*step == 2));
+	ASSERT_EQ(0, impair(1, NULL));
+	*step = 3;
+	ASSERT_CHILD_OK(pid);
+	ASSERT_EQ(0, dead_time(5000));
 }
 
 TEST_F(far, the_end_of_the_segment_ends_its_replies)

@@ -43,12 +43,13 @@
  *
  * Regions, and other kernel memory of a context (pages of its area with lists,
  * cells and direct rings; blocks of its services; its ends of connections and
- * their credits; copies of unwired sources on their way to another node) count against RLIMIT_MEMLOCK of its user, unless the caller has
- * CAP_IPC_LOCK, and are charged to the memory cgroup of its owner. This includes
- * memory that a client's call allocates for its server's context; the limit is
- * then that of the server at its last call that was charged. What a call gives up does not
- * count any more when it returns, and what a context has when close() or the exit of its owner
- * has ended it.
+ * their credits; copies of unwired sources on their way to another node) count
+ * against RLIMIT_MEMLOCK of its user, unless the caller has CAP_IPC_LOCK, and
+ * are charged to the memory cgroup of its owner. This includes memory that a
+ * client's call allocates for its server's context; the limit is then that of
+ * the server at its last call that was charged. What a call gives up does not
+ * count any more when it returns, and what a context has when close() or the
+ * exit of its owner has ended it.
  */
 
 /**
@@ -80,7 +81,9 @@
  *                         a mapping is read-only
  * %ERANGE                 bytes outside of the source or the target block
  * %EBUSY                  the note of the previous message is not posted yet; or
- *                         the region is in use
+ *                         the copy of an unwired source for another node would
+ *                         exceed RLIMIT_MEMLOCK, and earlier messages of the
+ *                         connection are under way; or the region is in use
  * %EDQUOT                 RLIMIT_MEMLOCK of this user would be exceeded
  * %ENOBUFS                RLIMIT_MEMLOCK of the server's user would be exceeded; or
  *                         the server's node, another one, is out of memory

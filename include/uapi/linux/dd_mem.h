@@ -58,9 +58,12 @@
  * is in place then. %DD_IOC_CONN_WAIT waits for that. Each request is executed once. If the
  * session ends, or the segment, the outcome of requests that are not done is not known; they
  * are never repeated. While a GET is under way, PUT and CAS are refused with %EBUSY, since
- * they could overtake it. The bytes of a GET are those at some time before it is done, and
- * not earlier than the preceding requests of the import, nor later than the end of the segment or
- * of the import. Without %DD_SQE_REGION, the memory for the result of a GET
+ * they could overtake it. A source with %DD_SQE_UNWIRED is copied, and the copy counts against
+ * RLIMIT_MEMLOCK until the other node has the bytes. If it would exceed the limit, the request is
+ * refused with %EBUSY while earlier requests of the import are under way, else with %EDQUOT. The
+ * same holds for the memory of a result that is pinned. The bytes of a GET are those at some time
+ * before it is done, and not earlier than the preceding requests of the import, nor later than the
+ * end of the segment or of the import. Without %DD_SQE_REGION, the memory for the result of a GET
  * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits
  * until its requests are
  * done, unless the other node does not make progress for twice its dead time. If a signal ends
