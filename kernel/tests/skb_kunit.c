@@ -20,6 +20,7 @@
  * struct burst - packets that were put into a burst
  * @link: peer that the packets are for
  * @b: the burst
+ * @op: message of the packets that are added
  * @source: bytes of all messages, in pieces
  * @want: expected bytes of all packets
  * @got: bytes found in the skbs
@@ -29,6 +30,7 @@
 struct burst {
 	struct dd_udp_peer link;
 	struct dd_udp_burst b;
+	struct dd_tp_op op;
 	struct page *source[PIECES];
 	u8 *want;
 	u8 *got;
@@ -89,6 +91,7 @@ static void burst_add(struct kunit *test, u32 count, u32 hlen, u32 off, u32 len)
 		.hlen = hlen,
 		.off = off,
 		.len = len,
+		.op = &t->op,
 	};
 	u32 i;
 
@@ -246,6 +249,22 @@ static void skb__payload_follows_empty_packet(struct kunit *test)
 	expect_pages_back(test);
 }
 
+/* What is stored in the source after the packets of a reply are built is not in them. */
+static void skb__replies_are_copies(struct kunit *test)
+{
+	struct burst *t = test->priv;
+	int i;
+
+	t->op.msg.flags = DD_PUT_REPLY;
+	burst_begin(t);
+	burst_add(test, DD_UDP_BATCH, sizeof(struct dd_wire_piece), 7, 1400);
+	burst_add(test, 1, 104, PIECE - 20, 40);
+	for (i = 0; i < PIECES; i++)
+		get_random_bytes(page_address(t->source[i]), PIECE);
+	burst_end(test);
+	expect_pages_back(test);
+}
+
 /* Any packets: as they are, in their order. */
 static void skb__random_bursts(struct kunit *test)
 {
@@ -255,6 +274,7 @@ static void skb__random_bursts(struct kunit *test)
 	for (i = 0; i < 300; i++) {
 		burst_begin(t);
 		t->link.gso = i % 8;
+		t->op.msg.flags = i % 3 ? 0 : DD_PUT_REPLY;
 		for (k = 0; k < 30; k++) {
 			u32 r = get_random_u32();
 			u32 count = r % 4 ? 1 : 1 + (r >> 8) % DD_UDP_BATCH;
@@ -278,6 +298,7 @@ static struct kunit_case skb_cases[] = {
 	KUNIT_CASE(skb__empty_packets_share_one),
 	KUNIT_CASE(skb__empty_packet_follows_payload),
 	KUNIT_CASE(skb__payload_follows_empty_packet),
+	KUNIT_CASE(skb__replies_are_copies),
 	KUNIT_CASE(skb__random_bursts),
 	{}
 };
