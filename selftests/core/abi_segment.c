@@ -199,7 +199,7 @@ TEST_F(mem, arguments_are_checked)
 	s.key[0] = '?';
 	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 	i = (struct dd_import_make){ .size = sizeof(i), .node = 0xfffffff0,
-		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHT_GET };
+		.key_class = DD_SEGMENT_NAME, .key = "?", .rights = DD_RIGHT_GET };
 	EXPECT_ERR(ENONET, raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, 0, 0, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_REDIRECT_END + 1, 0, 0, 0));
