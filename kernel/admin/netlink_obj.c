@@ -286,7 +286,7 @@ static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
 	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
 	const struct dd_channel *ch = &f->r->proxy;
 
-	/* Pairs with dd_making_over(). A message without process ids has no user of the exporter. */
+	/* Pairs with dd_making_over(). Without process ids no user of the exporter is shown. */
 	if (reader->pids && smp_load_acquire(&f->m.up) &&
 	    nla_put_u32(skb, DD_A_IMPORT_PEER_UID,
 			from_kuid_munged(reader->users, make_kuid(&init_user_ns, f->r->uid))))

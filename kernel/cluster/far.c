@@ -734,7 +734,7 @@ static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_
 
 	memcpy(&ask, query->body, sizeof(ask));
 	if (le16_to_cpu(query->head.len) < sizeof(ask) || !query->chan || !ask.rights ||
-	    ask.park > (query->head.class != DD_SEGMENT_ID) || ask.named > 1 ||
+	    ask.park > 1 || (ask.park && query->head.class == DD_SEGMENT_ID) || ask.named > 1 ||
 	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_far_supported(peer))
 		return -EBADMSG;

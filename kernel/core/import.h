@@ -12,7 +12,6 @@
 #include "core/notelist.h"
 #include "core/region.h"
 
-
 /**
  * struct dd_self - notes to the owner of an import, when its requests are done
  * @imp: the import

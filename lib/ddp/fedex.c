@@ -386,8 +386,8 @@ int DD_API ddpacketssize(void)
 
 /*
  * What the number does not say: the limit of EMEMLOCK, or the reason that ddconn(),
- * ddserve(), ddalloc() or ddfd() has recorded, or dd_open() if there is no handle. Other calls that fail with these numbers
- * clear it, so it is never that of an earlier call.
+ * ddserve(), ddalloc() or ddfd() has recorded, or dd_open() if there is no handle. Other calls
+ * that fail with these numbers clear it, so it is never that of an earlier call.
  */
 static void reason_text(int error, char *buf, size_t size)
 {

@@ -98,7 +98,8 @@ void cache_refresh(void)
 	pthread_mutex_unlock(&lock);
 	while ((c = old)) {
 		old = c->next;
-		if (!peer_find(c->node, c->name, tool_now() + REFRESH_NS, &r) && r.generation == c->record.generation)
+		if (!peer_find(c->node, c->name, tool_now() + REFRESH_NS, &r) &&
+		    r.generation == c->record.generation)
 			cache_add(c->node, c->name, &r);
 		free(c);
 	}

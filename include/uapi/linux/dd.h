@@ -460,9 +460,9 @@ struct dd_ring_note {
  *	peers, or without peers that of the local link
  * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
  * @memlock_used: (out) bytes charged to the caller's user
- * @pid: (out) the process that has opened the device, as its node numbers it: in the pid namespace
- *	of the process that created the network namespace, or has loaded the module. 0 if the process
- *	is not visible there, or has ended
+ * @pid: (out) the process that has opened the device, as its node numbers it: in the pid
+ *	namespace of the process that created the network namespace, or has loaded the module. 0
+ *	if the process is not visible there, or has ended
  * @__reserved: (out) zero
  */
 struct dd_info {
@@ -628,9 +628,9 @@ enum dd_wait_what {
  * @__reserved: zero
  *
  * All mappings are whole and shared, at most eight at a time of each offset (%ENOMEM); they
- * cannot be pinned and are not inherited by a child. A second call returns the same result. While an end sends directly, the
- * kernel may still deposit its messages, by requests without %DD_SQE_NOTIFY, before
- * the end posts their notes.
+ * cannot be pinned and are not inherited by a child. A second call returns the same result.
+ * While an end sends directly, the kernel may still deposit its messages, by requests without
+ * %DD_SQE_NOTIFY, before the end posts their notes.
  *
  * The caller has sent nothing, or all that it has sent by the doorbell has been
  * consumed; its count in @meta of the cell then includes these messages. No other

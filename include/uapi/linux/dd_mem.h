@@ -606,14 +606,14 @@ struct dd_list_record {
  *
  * write() takes a struct dd_registrar_answer, or several, for calls with a number, in any order.
  * The export or import waits until then, at most three seconds (%ETIMEDOUT). Errors: %EINVAL
- * (size or contents; after a good answer the number of bytes of those is returned), %ENOENT (the call is over), %EFAULT.
+ * (size or contents; after a good answer the number of bytes of those is returned), %ENOENT (the
+ * call is over), %EFAULT.
  *
  * The kernel exports such a segment by its generation (%DD_SEGMENT_ID) and remembers its name. An
  * export that is refused, that is not answered in time, or that a signal interrupts, ends. A new
  * registrar gets an ADD without a number of each segment that its predecessors knew. A DELETE
- * follows each ADD, also one that was refused. The DELETEs are kept until the registrar reads
- * them or ends, however many they are: they are charged to the memory cgroup of the exporter,
- * but not to RLIMIT_MEMLOCK.
+ * follows each ADD that was read, also one that was refused. The DELETEs are kept, in the memory
+ * of the names, until the registrar reads them or ends.
  */
 
 /**
