@@ -158,6 +158,9 @@ static int dispatch(unsigned long request, void *arg)
 	struct dd_region_alloc *ra = arg;
 
 	switch (request) {
+	case DD_IOC_INFO:
+		((struct dd_info *)arg)->abi = DD_ABI_VERSION;
+		return 0;
 	case DD_IOC_REGION_ALLOC:
 		ra->region = REGION + used / PAGE;
 		ra->offset = DD_AREA_SIZE + used;

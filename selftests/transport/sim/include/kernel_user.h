@@ -65,6 +65,7 @@ struct xarray { void *xa_head; };
 struct rb_node { };
 struct rb_root { };
 struct rb_root_cached { };
+struct mmu_interval_notifier { };
 struct rw_semaphore { };
 struct net { void *user_ns; };
 struct page;
@@ -90,6 +91,8 @@ struct lock_class_key { };
 #define GFP_KERNEL		0
 #define GFP_KERNEL_ACCOUNT	0
 #define GFP_ATOMIC		0
+#define __GFP_RETRY_MAYFAIL	0
+#define __GFP_NOWARN		0
 
 void *kzalloc(size_t size, gfp_t gfp);
 void kfree(const void *p);
