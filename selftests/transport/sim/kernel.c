@@ -196,6 +196,11 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 	ctx->charged.counter -= bytes;
 }
 
+void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
+{
+	later->free(later);
+}
+
 void *dd_zalloc(struct dd_ctx *ctx, size_t size)
 {
 	dd_charge(ctx, size);
@@ -334,6 +339,26 @@ static void on_event(struct dd_obj *obj, bool begin)
 static const struct dd_event_ops events = { .object = on_event };
 const struct dd_event_ops *dd_events = &events;
 const struct dd_obj_ops dd_region_ops;
+
+/* No region is freed, and none is looked for at an address. */
+bool dd_region_use(struct dd_region *region)
+{
+	return true;
+}
+
+void dd_region_unuse(struct dd_region *region)
+{
+}
+
+void dd_region_put_later(struct dd_region *region)
+{
+	dd_region_put(region);
+}
+
+bool dd_nic_wire(struct dd_import *imp, struct dd_op *op)
+{
+	return false;
+}
 
 void region_init(struct dd_region *region, struct boot *b, u32 pages)
 {
