@@ -593,7 +593,7 @@ TEST(forked_child)
 struct flipped {
 	volatile uint64_t *words;
 	volatile size_t first;
-	bool stop;
+	bool runs, stop;
 };
 
 /* Store words of equal bits, from @first to the end of a page, until @stop. */
@@ -606,6 +606,7 @@ static void *flip(void *arg)
 		value = ~value;
 		for (size_t i = f->first; i < PAGE / sizeof(*f->words); i++)
 			f->words[i] = value;
+		__atomic_store_n(&f->runs, true, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -627,14 +628,19 @@ TEST(words_are_whole)
 	static const size_t sizes[] = { 4, 12, 64, 256, 1028, PAGE - 8, PAGE };
 	static char block[PAGE] __attribute__((aligned(PAGE)));
 	struct flipped f = { .words = (uint64_t *)block };
-	int torn = 0, rounds = far ? 100 : 1000;
+	int torn = 0, rounds;
 	pthread_t t;
 
 	begin(0, 0);
+	rounds = far ? 100 : 1000;
 	for (int put = 0; put < 2; put++) {
 		f.words = (uint64_t *)(put ? block : shared);
-		f.stop = false;
+		f.first = 0;
+		f.runs = f.stop = false;
 		check_eq(pthread_create(&t, NULL, flip, &f), 0);
+		/* The last get of 12 bytes has stored half of a word of the block. */
+		while (!__atomic_load_n(&f.runs, __ATOMIC_ACQUIRE))
+			sched_yield();
 		for (int i = 0; i < rounds; i++) {
 			size_t len = sizes[i % (sizeof(sizes) / sizeof(sizes[0]))], at = PAGE - len;
 
