@@ -379,7 +379,9 @@ int dd_list_arm(int fd);
  * right to this user), -EACCES (it does not grant these rights to this user), -EUSERS, -ENONET,
  * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN,
  * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there
- * is no registrar), -ETIMEDOUT (it has not answered for three seconds) and what it answers.
+ * is no registrar), -ETIMEDOUT (it has not answered for three seconds), -EINTR (a signal handler
+ * has run; nothing was imported) and what it answers. Else the call goes on after a handler, and
+ * ends when the other node's dead time has passed without an answer.
  */
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);

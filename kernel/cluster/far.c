@@ -6,7 +6,8 @@
  *
  * A work item makes an import in steps. The import's entry in the wait queue of the control
  * stream queues that work when the next step is possible. So the work does not sleep until
- * the other node answers. Only the calling thread sleeps, in dd_import_await().
+ * the other node answers. Only the calling thread sleeps, in dd_import_await(). A node that keeps
+ * its session and does not answer has its dead time for each query.
  *
  * Either side may end the access by a CLOSE: the importer, or the owner when the segment is
  * revoked. The owner's channel is dead before the CLOSE is sent, so no request is executed even
@@ -76,12 +77,23 @@ static void dd_far_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
-/* Queue the work that takes the next step of the making. */
+/* Queue the work that takes the next step of the making, at once if it waits for its time. */
 static void dd_far_kick(struct dd_far_import *f)
 {
 	/* The making holds another reference until dd_far_finish(). */
 	refcount_inc(&f->imp.obj.users);
-	if (!queue_work(dd_wq, &f->m.work))
+	if (mod_delayed_work(dd_wq, &f->work, 0))
+		refcount_dec(&f->imp.obj.users);
+}
+
+/* Queue the work for the time when the query fails, unless it is queued. */
+static void dd_far_alarm(struct dd_far_import *f)
+{
+	unsigned long now = jiffies;
+
+	refcount_inc(&f->imp.obj.users);
+	if (!queue_delayed_work(dd_wq, &f->work,
+				time_before(now, f->expires) ? f->expires - now : 0))
 		refcount_dec(&f->imp.obj.users);
 }
 
@@ -248,13 +260,17 @@ static int dd_far_found(struct dd_far_import *f)
 	       dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
 
-/* Whether the next step is possible. Sets @f->err if that step is to fail. */
-static bool dd_far_ready(struct dd_far_import *f)
+/* Whether the import waits for the other node to take a query or to answer it. */
+static bool dd_far_asks(const struct dd_far_import *f)
+{
+	return f->step == DD_FAR_QUERY || f->step == DD_FAR_ANSWER;
+}
+
+/* Whether what the import waits for has happened. Sets @f->err if the next step is to fail. */
+static bool dd_far_happened(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
 
-	if (!READ_ONCE(f->m.pending))
-		return true;
 	switch (f->step) {
 	case DD_FAR_SESSION:
 		return dd_ctl_settled(r->peer, f->session, &f->err);
@@ -275,8 +291,22 @@ static bool dd_far_ready(struct dd_far_import *f)
 	}
 }
 
+/* Whether the next step is possible. Sets @f->err if that step is to fail. */
+static bool dd_far_ready(struct dd_far_import *f)
+{
+	if (!READ_ONCE(f->m.pending) || dd_far_happened(f))
+		return true;
+	if (!dd_far_asks(f) || time_before(jiffies, f->expires))
+		return false;
+	/* If the answer arrives now, dd_far_drop() closes its channel. */
+	f->err = -EHOSTUNREACH;
+	return true;
+}
+
 static int dd_far_goto(struct dd_far_import *f, enum dd_far_step step)
 {
+	if (step == DD_FAR_QUERY)
+		f->expires = jiffies + msecs_to_jiffies(READ_ONCE(f->r->peer->config.dead_ms));
 	WRITE_ONCE(f->step, step);
 	return -EINPROGRESS;
 }
@@ -378,13 +408,15 @@ static void dd_far_finish(struct dd_far_import *f, int err)
 
 static void dd_far_work(struct work_struct *work)
 {
-	struct dd_far_import *f = container_of(work, struct dd_far_import, m.work);
+	struct dd_far_import *f = container_of(work, struct dd_far_import, work.work);
 	int err = -EINPROGRESS;
 
 	while (f->step != DD_FAR_OVER && err == -EINPROGRESS && dd_far_ready(f))
 		err = dd_far_step(f);
 	if (err != -EINPROGRESS)
 		dd_far_finish(f, err);
+	else if (dd_far_asks(f))
+		dd_far_alarm(f);
 	dd_obj_put(&f->imp.obj);
 }
 
@@ -432,7 +464,7 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 
 	imp->nodirect = true;
 	imp->uid = current_euid();
-	INIT_WORK(&f->m.work, dd_far_work);
+	INIT_DELAYED_WORK(&f->work, dd_far_work);
 	init_waitqueue_func_entry(&f->entry, dd_far_stirred);
 	f->depth = arg->depth ?: DD_DEPTH_USUAL;
 	f->class = dd_import_class(arg);

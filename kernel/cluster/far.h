@@ -27,10 +27,12 @@ enum dd_far_step {
  * struct dd_far_import - an import of another node's segment
  * @imp: the import
  * @m: the making of the import
+ * @work: takes the next step; holds a reference while it is queued
  * @r: the access; NULL if there is none yet
  * @step: step of the making. Only the worker uses this field and the following ones, except
  *	that dd_far_stirred() reads @step and @session
  * @err: error of a step
+ * @expires: jiffies when the query fails that was not answered
  * @depth: number of requests under way that the importer wants
  * @session: number of the session
  * @class: enum dd_segment_class
@@ -42,9 +44,11 @@ enum dd_far_step {
 struct dd_far_import {
 	struct dd_import imp;
 	struct dd_making m;
+	struct delayed_work work;
 	struct dd_remote *r;
 	enum dd_far_step step;
 	int err;
+	unsigned long expires;
 	u32 depth;
 	u64 session;
 	u8 class;

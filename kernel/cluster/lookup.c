@@ -2,8 +2,9 @@
 /*
  * Look-ups of this node: a query to a peer and its answer, over the control stream.
  *
- * If a caller stops waiting, its query stays on the list, and a channel that is granted later
- * is closed. A query that was answered with DD_CTL_PARKED is sent again after a WAKE.
+ * A query has the peer's dead time. If a caller stops waiting, its query stays on the list, and a
+ * channel that is granted later is closed. A query that was answered with DD_CTL_PARKED is sent
+ * again after a WAKE.
  */
 #include "cluster/ctl.h"
 #include "cluster/ctl_msg.h"
@@ -162,24 +163,28 @@ bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
  * @expires: absolute time limit, KTIME_MAX for none
  *
  * Return: 0 if there is an answer; an error of dd_ctl_session() if the session has
- * ended; %-ETIMEDOUT or %-EINTR: then a channel that is granted later is closed.
+ * ended; %-EHOSTUNREACH if the peer has kept the session and not answered for its dead time;
+ * %-ETIMEDOUT or %-EINTR. After the last three, a channel that is granted later is closed.
  */
 int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		  struct dd_remote *r, struct dd_ctl_answer *answer, ktime_t expires)
 {
+	ktime_t limit = ktime_add_ms(ktime_get(), READ_ONCE(peer->config.dead_ms));
+	int ret, late = expires <= limit ? -ETIMEDOUT : -EHOSTUNREACH, err = 0;
 	struct dd_ctl *ctl = dd_ctl_of(peer);
-	int ret, err = 0;
 
+	limit = min(limit, expires);
 	r->wait.answer = answer;
-	ret = dd_ctl_wait(ctl, dd_ctl_ask(peer, session, query, r, &err),
-			  expires);
+	ret = dd_ctl_wait(ctl, dd_ctl_ask(peer, session, query, r, &err), limit);
 	if (ret)
-		return ret;
+		return ret == -ETIMEDOUT ? late : ret;
 	if (err)
 		return err == -ENOTCONN ? -EHOSTUNREACH : err;
-	err = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), expires);
+	ret = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), limit);
 	/* dd_ctl_forget() decides under the peer's lock: the answer may arrive at this moment. */
-	return dd_ctl_forget(peer, r) ? r->wait.err : err;
+	if (dd_ctl_forget(peer, r))
+		return r->wait.err;
+	return ret == -ETIMEDOUT ? late : ret;
 }
 
 /**

@@ -484,12 +484,12 @@ static void dd_local_wake(struct dd_parked *p)
 	struct dd_local_import *l = container_of(p, struct dd_local_import, parked);
 
 	/* dd_local_work() drops the reference of dd_local_try(). */
-	queue_work(dd_wq, &l->m.work);
+	queue_work(dd_wq, &l->work);
 }
 
 static void dd_local_work(struct work_struct *work)
 {
-	struct dd_local_import *l = container_of(work, struct dd_local_import, m.work);
+	struct dd_local_import *l = container_of(work, struct dd_local_import, work);
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
@@ -521,7 +521,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 		.guessed = arg->key_class == DD_SEGMENT_ID,
 	};
 	l->a.place.uid = l->imp.uid;
-	INIT_WORK(&l->m.work, dd_local_work);
+	INIT_WORK(&l->work, dd_local_work);
 	INIT_LIST_HEAD(&l->parked.place.entry);
 	l->parked.place.uid = l->imp.uid;
 	l->parked.class = dd_import_class(arg);

@@ -101,7 +101,6 @@ enum dd_park {
 /**
  * struct dd_making - the making of an import of a segment, part of its structure. The id is
  *	published before the making begins; the channel is dead until it has succeeded
- * @work: takes the next step
  * @list: list for the note that reports the end of the making, or NULL. One slot is
  *	reserved: by dd_import.self, if that is not NULL
  * @cookie: of that note
@@ -114,7 +113,6 @@ enum dd_park {
  * @up: the import was made; set under dd_ctx.lock
  */
 struct dd_making {
-	struct work_struct work;
 	struct dd_list *list;
 	u64 cookie;
 	u16 node;

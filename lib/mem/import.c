@@ -142,11 +142,10 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 	if (!key || !mem)
 		return -EINVAL;
 	memcpy(attr.key, key, sizeof(attr.key));
-	do {
-		ret = dd_import_begin(h, &attr, &m);
-	} while (ret == -EINTR);
+	ret = dd_import_begin(h, &attr, &m);
 	if (ret)
 		return ret;
+	/* Not without limit: the kernel ends an import that its node does not answer. */
 	while (!m->size && (ret = dd_import_wait(m, DD_FOREVER)) == -EINTR)
 		;
 	if (ret)

@@ -113,6 +113,52 @@ TEST_F(far, more_ends_than_the_control_stream_holds)
 		ASSERT_EQ(ESTALE, state(self, &i[k]));
 }
 
+/*
+ * A link in the middle that carries acknowledgments but no query, so the session stays up. 0 stands
+ * for a link that carries all packets.
+ */
+static int small_link(int mtu)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "bash -c 'ip -n ddnet link set port1 mtu %d'",
+		 mtu ?: 1500);
+	return system(command);
+}
+
+TEST_F(far, a_node_that_does_not_answer_has_its_dead_time)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "far_parked");
+	struct dd_import_make parked, pending[2], i;
+	struct dd_connect c;
+
+	raw_connect_args(&c, "far_none", &self->imem);
+	c.node = 2;
+	c.flags |= DD_CONNECT_TIMEOUT;
+	c.timeout = 60 * SECOND;
+	ASSERT_EQ(0, dead_time(2000));
+	/* The second answer follows the one that says that the first query is parked. */
+	ASSERT_OK(import_flags(&self->im, &s, DD_IMPORT_NOWAIT | DD_IMPORT_PARK, 0, &parked));
+	EXPECT_ERR(ECONNREFUSED, import(&self->im, &s, DD_RIGHT_GET, 1, &i));
+	EXPECT_ERR(ECONNREFUSED, raw_connect(&self->im, &c));
+	ASSERT_EQ(0, small_link(120));
+	ASSERT_OK(import_flags(&self->im, &self->s, DD_IMPORT_NOWAIT, 0, &pending[0]));
+	ASSERT_OK(import_flags(&self->im, &s, DD_IMPORT_NOWAIT | DD_IMPORT_PARK, 0, &pending[1]));
+	EXPECT_ERR(EHOSTUNREACH, mem_wait_up(&self->im, &pending[0], 60 * SECOND));
+	EXPECT_ERR(EHOSTUNREACH, mem_wait_up(&self->im, &pending[1], 60 * SECOND));
+	EXPECT_ERR(EHOSTUNREACH, import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
+	EXPECT_ERR(EHOSTUNREACH, raw_connect(&self->im, &c));
+	/* The session has not ended. */
+	EXPECT_EQ(0, self->cell->cell.error);
+	EXPECT_EQ(EINPROGRESS, state(self, &parked));
+	ASSERT_EQ(0, small_link(0));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_wait_up(&self->im, &parked, 60 * SECOND));
+	ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
+	EXPECT_EQ(0, self->cell->cell.error);
+	ASSERT_EQ(0, dead_time(5000));
+}
+
 static void on_signal(int sig)
 {
 }

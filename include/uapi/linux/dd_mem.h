@@ -460,7 +460,8 @@ struct dd_segment_info {
  * @__reserved: zero
  *
  * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
- * ends, %EHOSTUNREACH.
+ * ends, %EHOSTUNREACH. An import fails with %EHOSTUNREACH, too, if the other node keeps the
+ * session and does not answer the look-up within its dead time.
  *
  * With %DD_IMPORT_NOWAIT the call does not wait. @error of the cell is %EINPROGRESS while the
  * import is *pending*, and then 0, or the errno with which the import has failed. When it is
@@ -473,7 +474,8 @@ struct dd_segment_info {
  * With %DD_IMPORT_PARK, which is not allowed with %DD_SEGMENT_ID, the import waits until a
  * segment is exported under the key, unless there is one. It takes the first one, and fails
  * if that does not grant the access, with %ESTALE if that ends before the import is made. With
- * another node it fails with %EHOSTUNREACH when the session ends. Without %DD_IMPORT_NOWAIT
+ * another node it fails with %EHOSTUNREACH when the session ends; once that node has answered that
+ * the look-up waits, there is no other limit. Without %DD_IMPORT_NOWAIT
  * the call waits, until a signal comes.
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not

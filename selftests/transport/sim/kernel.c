@@ -75,6 +75,42 @@ bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
 	return true;
 }
 
+/* An event cannot be withdrawn: it holds a pointer to the work, or NULL. */
+static void delayed_run(void *arg, u64 gen)
+{
+	struct delayed_work **event = arg, *work = *event;
+
+	free(event);
+	if (!work)
+		return;
+	work->event = NULL;
+	work_run(&work->work, 0);
+}
+
+bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+			unsigned long delay)
+{
+	if (work->work.pending)
+		return false;
+	work->work.pending = true;
+	work->event = malloc(sizeof(work->event));
+	*work->event = work;
+	sim_at(sim.now + delay * MS + sim_below(50 * US), delayed_run, work->event, 0);
+	return true;
+}
+
+bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+		      unsigned long delay)
+{
+	bool was = work->work.pending;
+
+	if (work->event)
+		*work->event = NULL;
+	work->work.pending = false;
+	queue_delayed_work(wq, work, delay);
+	return was;
+}
+
 u64 get_random_u64(void)
 {
 	return sim_random();

@@ -187,6 +187,7 @@ static inline bool refcount_dec_and_test(refcount_t *r)
 
 struct rcu_head { void (*func)(struct rcu_head *rcu); };
 struct work_struct { void (*func)(struct work_struct *work); void *boot; bool pending; };
+struct delayed_work { struct work_struct work; struct delayed_work **event; };
 struct rcu_work { };
 struct llist_node { struct llist_node *next; };
 struct llist_head { struct llist_node *first; };
@@ -199,8 +200,16 @@ struct workqueue_struct;
 
 void init_work(struct work_struct *work, void (*func)(struct work_struct *work));
 bool queue_work(struct workqueue_struct *wq, struct work_struct *work);
+bool queue_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+			unsigned long delay);
+bool mod_delayed_work(struct workqueue_struct *wq, struct delayed_work *work,
+		      unsigned long delay);
 void call_rcu(struct rcu_head *rcu, void (*func)(struct rcu_head *rcu));
 #define INIT_WORK		init_work
+#define INIT_DELAYED_WORK(w, f)	init_work(&(w)->work, f)
+#define jiffies			((unsigned long)(ktime_get_ns() / 1000000))
+#define msecs_to_jiffies(ms)	((unsigned long)(ms))
+#define time_before(a, b)	((long)((a) - (b)) < 0)
 #define DECLARE_WORK(n, f)	struct work_struct n = { .func = f }
 #define flush_work(w)		do { } while (0)
 #define cancel_work_sync(w)	do { } while (0)
@@ -234,6 +243,7 @@ static inline void __wake_up(wait_queue_head_t *q, unsigned int mode, int nr, vo
 	((void)(q), (void)(left), (cond) ? 0 : -ETIME)
 #define ktime_get()		((ktime_t)ktime_get_ns())
 #define ktime_sub(a, b)		((a) - (b))
+#define ktime_add_ms(a, ms)	((a) + (ktime_t)(ms) * 1000000)
 u64 ktime_get_ns(void);
 
 /* ---- hash tables -------------------------------------------------------------- */
