@@ -17,6 +17,18 @@
 #include "core/trace.h"
 #include "core/window.h"
 
+/* Allocate what the exporter pays for: dd_access_exit() and dd_export_leave() free it. */
+static int dd_access_alloc(struct dd_access *a)
+{
+	struct dd_ctx *ctx = a->exp->obj.ctx;
+	struct dd_export_left *left = dd_zalloc(ctx, sizeof(*left));
+
+	if (IS_ERR(left))
+		return PTR_ERR(left);
+	a->left = left;
+	return dd_credit_make(ctx, &a->credit, a->exp->window);
+}
+
 /* Reserve the exporter's slots for the notes of this importer. */
 static int dd_access_slots(struct dd_access *a)
 {
@@ -28,7 +40,7 @@ static int dd_access_slots(struct dd_access *a)
 	if (!list)
 		return 0;
 	before = dd_owner_enter(exp->obj.ctx);
-	err = dd_credit_make(exp->obj.ctx, &a->credit, exp->window);
+	err = dd_access_alloc(a);
 	if (!err) {
 		/* dd_list_detach() drops this reference. */
 		refcount_inc(&list->obj.users);

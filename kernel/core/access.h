@@ -15,6 +15,7 @@
 struct dd_access;
 struct dd_direct;
 struct dd_export;
+struct dd_export_left;
 struct dd_import;
 struct dd_window;
 
@@ -58,6 +59,7 @@ struct dd_importer_id {
  * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; the access holds a reference to its memory
  * @place: in dd_export.places, until the channel is dead; set before dd_access_grant()
+ * @left: for dd_export_leave(), if the segment has a list
  * @entry: in dd_export.importers
  * @synced: dd_export.changes that this access has taken part in; under dd_export.lock
  * @settling: in dd_export.settling
@@ -74,6 +76,7 @@ struct dd_access {
 	int error;
 	struct dd_export *exp;
 	struct dd_quota_place place;
+	struct dd_export_left *left;
 	struct list_head entry;
 	u32 synced;
 	struct list_head settling;

@@ -82,6 +82,22 @@ static struct dd_access *dd_export_settling(struct dd_export *exp)
 	return a;
 }
 
+/* Give back the places of ended importers whose notes have been read, up to position @head. */
+static void dd_export_reap(struct dd_export *exp, u64 head)
+{
+	struct dd_export_left *left, *next;
+
+	lockdep_assert_held(&exp->lock);
+	list_for_each_entry_safe(left, next, &exp->left, entry) {
+		if (left->last > head)
+			continue;
+		list_del(&left->entry);
+		exp->nleft--;
+		dd_quota_leave(&exp->places, &left->place);
+		dd_zfree(exp->obj.ctx, left, sizeof(*left));
+	}
+}
+
 static void dd_export_release(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
@@ -90,6 +106,9 @@ static void dd_export_release(struct dd_obj *obj)
 
 	while ((a = dd_export_settling(exp)))
 		a->ops->put(a);
+	mutex_lock(&exp->lock);
+	dd_export_reap(exp, U64_MAX);
+	mutex_unlock(&exp->lock);
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
 		dd_zfree(obj->ctx, grant, sizeof(*grant));
 	/* For a segment whose export has failed. Else dd_export_end() has done it. */
@@ -190,6 +209,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	mutex_init(&exp->change);
 	mutex_init(&exp->lock);
 	dd_quota_init(&exp->places);
+	INIT_LIST_HEAD(&exp->left);
 	INIT_LIST_HEAD(&exp->importers);
 	INIT_LIST_HEAD(&exp->settling);
 	INIT_LIST_HEAD(&exp->grants);
@@ -380,7 +400,7 @@ int dd_export_permit(struct dd_export *exp, const struct dd_importer_id *id)
  * @exp: the segment, of which the caller holds a reference
  * @a: the importer
  *
- * Places of ended importers whose notes are unread are not free.
+ * The place of an ended importer stays that of its user while its notes are unread.
  *
  * Return: 0, and dd_export_leave() undoes it; %-ECONNREFUSED if the segment has ended;
  * %-EUSERS.
@@ -390,11 +410,11 @@ int dd_export_admit(struct dd_export *exp, struct dd_access *a)
 	int err = -ECONNREFUSED;
 
 	mutex_lock(&exp->lock);
-	if (exp->seg.list)
-		dd_deferred_reap(&exp->left, dd_list_head_pos(exp->seg.list));
+	/* While most places are free, nothing depends on those of ended importers. */
+	if (exp->nleft && 2 * exp->places.count >= exp->max)
+		dd_export_reap(exp, dd_list_head_pos(exp->seg.list));
 	if (!exp->dead)
-		err = dd_quota_take(&exp->places, &a->place,
-				    exp->max - dd_deferred_count(&exp->left), exp->seg.uid);
+		err = dd_quota_take(&exp->places, &a->place, exp->max, exp->seg.uid);
 	mutex_unlock(&exp->lock);
 	return err;
 }
@@ -432,12 +452,24 @@ int dd_export_join(struct dd_export *exp, struct dd_access *a)
  */
 void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
 {
+	struct dd_export_left *left = a->left;
+
+	a->left = NULL;
 	mutex_lock(&exp->lock);
-	dd_quota_leave(&exp->places, &a->place);
 	list_del_init(&a->entry);
-	if (last && last > dd_list_head_pos(exp->seg.list))
-		dd_deferred_add(&exp->left, 1, last);
+	if (last && last > dd_list_head_pos(exp->seg.list) && !exp->dead) {
+		left->place = a->place;
+		list_replace_init(&a->place.entry, &left->place.entry);
+		left->last = last;
+		list_add_tail(&left->entry, &exp->left);
+		exp->nleft++;
+		left = NULL;
+	} else {
+		dd_quota_leave(&exp->places, &a->place);
+	}
 	mutex_unlock(&exp->lock);
+	if (left)
+		dd_zfree(exp->obj.ctx, left, sizeof(*left));
 }
 
 /*
@@ -768,7 +800,7 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 		cond_resched();
 	}
 	arg->count = n;
-	arg->total = exp->places.count;
+	arg->total = exp->places.count - exp->nleft;
 	arg->inhibit = exp->seg.inhibit;
 	arg->policy = exp->seg.policy;
 	mutex_unlock(&exp->lock);

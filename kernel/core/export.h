@@ -8,7 +8,6 @@
 #include <uapi/linux/dd_mem.h>
 
 #include "core/ctx.h"
-#include "core/deferred.h"
 #include "core/node.h"
 #include "core/quota.h"
 #include "core/segment.h"
@@ -26,6 +25,20 @@ enum dd_refused {
 };
 
 /**
+ * struct dd_export_left - the place of an importer that has ended with notes unread
+ * @place: the importer's place and user, in dd_export.places
+ * @entry: in dd_export.left
+ * @last: position after the last of its notes
+ *
+ * The exporter is charged. dd_access.left until the importer ends; so its end cannot fail.
+ */
+struct dd_export_left {
+	struct dd_quota_place place;
+	struct list_head entry;
+	u64 last;
+};
+
+/**
  * struct dd_export - a segment with an id and a name of its own
  * @obj: its id
  * @name: class and key
@@ -40,9 +53,10 @@ enum dd_refused {
  * @lock: protects what follows; innermost but for spinlocks
  * @dead: revoked; no importer is added
  * @changes: number of changes that importers have to take part in
- * @places: of the importers, and of those that are being added
- * @left: importers that have ended with notes unread, by the position after the last of
- *	these; as @importers, they count up to @max, since their slots are still reserved
+ * @places: of the importers, of those that are being added, and of those in @left; @max at most
+ * @left: struct dd_export_left: importers that have ended with notes unread. Their slots are
+ *	still reserved
+ * @nleft: number of entries in @left
  * @importers: struct dd_access
  * @settling: struct dd_access that have been revoked, one for each other node; with a reference
  * @ngrants: number of grants
@@ -66,7 +80,8 @@ struct dd_export {
 	bool dead;
 	u32 changes;
 	struct dd_quota places;
-	struct dd_deferred_slots left;
+	struct list_head left;
+	u32 nleft;
 	struct list_head importers;
 	struct list_head settling;
 	u32 ngrants;

@@ -90,6 +90,40 @@ TEST_F(mem, a_user_gets_no_more_places_than_are_free)
 	EXPECT_ERR(EUSERS, import_as(self, &s, 1003));
 }
 
+TEST_F(mem, places_with_unread_notes_stay_those_of_their_user)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_unread");
+	struct dd_import_make i;
+	__u64 word = 1;
+	struct dd_note n;
+	int k;
+
+	s.list = self->list.list;
+	s.window = 1;
+	s.policy = DD_POLICY_CONDITIONAL;
+	s.importers = 5;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	for (k = 0; k < 3; k++) {
+		ASSERT_EQ(0, seteuid(1001));
+		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+		ASSERT_EQ(0, seteuid(0));
+		ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
+		ASSERT_OK(mem_end(&self->im, i.import));
+	}
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1001));
+	EXPECT_EQ(0, import_as(self, &s, 1002));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1002));
+	for (k = 0; k < 3; k++)
+		ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(0, import_as(self, &s, 1001));
+	EXPECT_EQ(0, import_as(self, &s, 1002));
+	/* The end of the segment frees a place whose notes are unread. */
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
+	ASSERT_OK(mem_end(&self->im, i.import));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+}
+
 /* Of the driver. abi_mem_window.c has the same for pinned memory, which a segment keeps. */
 TEST_F(mem, memory_of_segments_cannot_be_freed)
 {

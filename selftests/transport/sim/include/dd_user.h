@@ -148,6 +148,12 @@ static inline void list_del_init(struct list_head *n)
 	INIT_LIST_HEAD(n);
 }
 
+static inline void list_replace_init(struct list_head *old, struct list_head *n)
+{
+	list_add(n, old);
+	list_del_init(old);
+}
+
 static inline void list_move(struct list_head *n, struct list_head *head)
 {
 	list_del(n);
