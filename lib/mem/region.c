@@ -53,7 +53,7 @@ DD_API int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	if (!ddi_region_find(h, addr, len, &buf))
+	if (!bitmap || !ddi_region_find(h, addr, len, &buf))
 		return -EINVAL;
 	d.region = buf.region;
 	d.offset = buf.offset;
