@@ -163,6 +163,7 @@ TEST(RM_37_one_hash_function_everywhere)
 	const struct registry_head one = { .slots = 1u << 20, .seed = 1 };
 	const struct registry_head other = { .slots = 1u << 20, .seed = 2 };
 	const struct registry_head few = { .slots = 7 };
+	const struct record found = { .generation = 1 }, forged = { .generation = 2 };
 	char a[REGISTRY_NAME] = "a", b[REGISTRY_NAME] = "b";
 
 	check_eq(registry_hash(&one, a), registry_hash(&one, a));
@@ -170,6 +171,10 @@ TEST(RM_37_one_hash_function_everywhere)
 	/* A user that does not know the seed cannot choose names of one place. */
 	check(registry_hash(&one, a) != registry_hash(&other, a));
 	check(registry_hash(&few, a) < 7);
+	/* Nor can a clerk that does not know the secret of a request change the reply. */
+	check_eq(registry_check(&found, 1), registry_check(&found, 1));
+	check(registry_check(&found, 1) != registry_check(&found, 2));
+	check(registry_check(&found, 1) != registry_check(&forged, 1));
 }
 
 TEST(forged_records)

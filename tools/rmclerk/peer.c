@@ -208,6 +208,20 @@ static int find_by_reads(struct peer *p, const char *name, struct record *found)
 	return -ENOENT;
 }
 
+/*
+ * Take the record of a reply. Clerks of third nodes can write here, too, also between the stores
+ * of the clerk that was asked, but do not know the secret.
+ */
+static bool reply_take(const struct reply *reply, const struct request *request,
+		       struct record *found)
+{
+	if (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request->seq)
+		return false;
+	copy_once(found, &reply->record, sizeof(*found));
+	return __atomic_load_n(&reply->check, __ATOMIC_RELAXED) ==
+	       registry_check(found, request->secret);
+}
+
 /* Find a name by a write that notifies the other clerk, which writes the reply. */
 static int find_by_write(struct peer *p, const char *name, struct record *found)
 {
@@ -217,7 +231,6 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 	uint64_t begin = tool_now();
 	int64_t ret;
 
-	/* The clerk of a third node, which may write the reply as well, cannot guess it. */
 	if (getrandom(&request.secret, sizeof(request.secret), GRND_INSECURE) < 0)
 		return -errno;
 	memcpy(request.name, name, sizeof(request.name));
@@ -226,8 +239,7 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 			   dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
 	if (ret < 0)
 		return ret;
-	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq ||
-	       __atomic_load_n(&reply->secret, __ATOMIC_RELAXED) != request.secret) {
+	while (!reply_take(reply, &request, found)) {
 		if (tool_now() - begin > REPLY_NS || !peer_left(p)) {
 			/* Threads that wait for @p->lock must not wait as long: they fail at once. */
 			p->down = tool_now() + DOWN_NS;
@@ -239,7 +251,6 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 		else
 			sched_yield();
 	}
-	copy_once(found, &reply->record, sizeof(*found));
 	if (found->slot.state == RECORD_EMPTY)
 		return -ENOENT;
 	return record_whole(found) && record_is(found, name) ? 0 : -EPROTO;
@@ -315,12 +326,12 @@ void peer_answer(int node)
 
 	copy_once(&request, &clerk.boxes[node].request, sizeof(request));
 	request.name[REGISTRY_NAME - 1] = 0;
-	reply.secret = request.secret;
 	reply.seq = request.seq;
 	pthread_mutex_lock(&clerk.lock);
 	if (registry_find(clerk.head, request.name, &reply.record))
 		reply.record.slot.state = RECORD_EMPTY;
 	pthread_mutex_unlock(&clerk.lock);
+	reply.check = registry_check(&reply.record, request.secret);
 	/* The other clerk may have been started again since the last reply. */
 	for (tries = 0; tries < 2; tries++) {
 		ret = reply_open(p, node);

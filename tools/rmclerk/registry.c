@@ -19,6 +19,11 @@ uint32_t registry_hash(const struct registry_head *head, const char *name)
 	return XXH3_64bits_withSeed(name, strnlen(name, REGISTRY_NAME), head->seed) % head->slots;
 }
 
+uint32_t registry_check(const struct record *r, uint32_t secret)
+{
+	return XXH3_64bits_withSeed(r, sizeof(*r), secret);
+}
+
 #define VALUE	(sizeof(struct record) - sizeof(struct slot))
 
 bool record_whole(const struct record *r)

@@ -41,7 +41,7 @@ struct record {
 /**
  * struct request - a look-up, written with notification by the clerk of another node
  * @name: the name
- * @secret: for the reply, random: only the clerk that was asked knows it
+ * @secret: for @check of the reply, random: only the clerk that was asked knows it
  * @seq: for the reply; stored last
  */
 struct request {
@@ -53,12 +53,12 @@ struct request {
 /**
  * struct reply - its reply
  * @record: the record that was found; RECORD_EMPTY if there is none
- * @secret: of the request
+ * @check: registry_check() of the record and the secret of the request
  * @seq: of the request; stored last
  */
 struct reply {
 	struct record record;
-	uint32_t secret;
+	uint32_t check;
 	uint32_t seq;
 };
 
@@ -108,6 +108,9 @@ static inline size_t registry_size(const struct registry_head *head)
 
 /* First slot of the search for a name, which continues up to an empty slot. */
 uint32_t registry_hash(const struct registry_head *head, const char *name);
+
+/* What only the clerk that has read the request can state about the record of its reply. */
+uint32_t registry_check(const struct record *r, uint32_t secret);
 
 /* Whether a record of another node is complete and valid. */
 bool record_whole(const struct record *r);
