@@ -50,7 +50,7 @@ static inline void dd_quota_init(struct dd_quota *p)
  * @owner: user that may hold all; INVALID_UID if there is none
  *
  * A user gets a place if more are free than it holds. So there is a free one for each user
- * that holds none, whatever the others do.
+ * that holds none, whatever the others do. Another node may claim that @place->uid is no user.
  *
  * Return: 0; %-EUSERS.
  */
@@ -63,7 +63,7 @@ static inline int dd_quota_take(struct dd_quota *p, struct dd_quota_place *place
 	if (!free)
 		return -EUSERS;
 	/* While most places are free, no user holds too many. */
-	if (p->count >= free && !uid_eq(place->uid, owner)) {
+	if (p->count >= free && (!uid_valid(owner) || !uid_eq(place->uid, owner))) {
 		list_for_each_entry(other, &p->held, entry) {
 			if (other->from != place->from)
 				continue;
