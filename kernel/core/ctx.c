@@ -67,10 +67,12 @@ void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
  */
 void dd_ctx_reap(struct dd_ctx *ctx)
 {
-	if (cancel_work_sync(&ctx->free_work)) {
-		dd_ctx_free(ctx);
+	bool queued = cancel_work_sync(&ctx->free_work);
+
+	/* Not queued: while that waited for a worker, queue_work() has failed for other memory. */
+	dd_ctx_free(ctx);
+	if (queued)
 		dd_ctx_put(ctx);
-	}
 }
 
 /**
@@ -82,10 +84,14 @@ void dd_ctx_reap(struct dd_ctx *ctx)
  */
 void dd_ctx_settle(struct dd_ctx *ctx)
 {
-	if (cancel_work_sync(&ctx->end_work)) {
+	bool queued = cancel_work_sync(&ctx->end_work);
+
+	/* As in dd_ctx_reap(); orders the end of the cancellation before the load. */
+	smp_mb();
+	if (queued || atomic_read(&ctx->area_maps) < 0)
 		dd_ctx_end(ctx);
+	if (queued)
 		dd_ctx_put(ctx);
-	}
 	dd_ctx_reap(ctx);
 }
 
