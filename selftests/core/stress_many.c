@@ -115,6 +115,9 @@ static int map_many(const struct raw *r, const __u32 *cells)
 		}
 		w.block[PAGE - 1] = 1;
 		way_note(&w, 0, 8);
+		/* Connections share a ring, which can be mapped a few times only. */
+		munmap(w.notes, way_notes_size(&w));
+		munmap((void *)w.state, PAGE);
 		n++;
 	}
 	return n;
