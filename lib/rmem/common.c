@@ -91,15 +91,21 @@ void *rm_slot_own(void **table, int i)
 
 void *rm_slot_take(void **table, int i)
 {
-	void *entry = rm_slot_own(table, i);
+	struct dd **entry = i < 0 || i >= RM_MAX ? NULL :
+			    __atomic_exchange_n(&table[i], NULL, __ATOMIC_ACQ_REL);
+	void *none = NULL;
 
-	/* Of several threads, one takes it. */
-	if (entry && __atomic_compare_exchange_n(&table[i], &entry, NULL, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return entry;
-	if (entry)
+	/* Of several threads, one takes it, before it looks into what another one may free. */
+	if (!entry) {
 		errno = EBADF;
-	return NULL;
+	} else if (dd_node(*entry) < 0) {
+		/* The parent's. It is not needed if another thread has used the place meanwhile. */
+		__atomic_compare_exchange_n(&table[i], &none, (void *)entry, false,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		errno = ESTALE;
+		entry = NULL;
+	}
+	return entry;
 }
 
 bool rm_again(int ret, int64_t *end)
