@@ -21,7 +21,8 @@ static int use_parents(rm_seg_t own, rm_desc_t rd)
 	const int results[] = {
 		rm_fd(own), rm_policy(own, RM_NEVER), rm_inhibit(own, 1), rm_grant(own, -1, 1, RM_READ),
 		rm_unpin(own), rm_pin(own), rm_refused(own, &refused), rm_revoke(own), rm_revoke(own),
-		rm_size(rd), rm_write(rd, 0, 4, 0), rm_fence(rd, 0), rm_unimport(rd), rm_unimport(rd),
+		rm_size(rd), rm_write(rd, 0, 4, 0), rm_read(rd, 0, 4, own, 0, 0),
+		rm_cas(rd, 0, own, 0, 0, 1), rm_fence(rd, 0), rm_unimport(rd), rm_unimport(rd),
 	};
 	size_t i;
 
