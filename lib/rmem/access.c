@@ -14,11 +14,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "rmem_int.h"
 
-#define SWAP_FEW	1024	/* bytes that are swapped without memory from the heap */
+#define SWAP_FEW	1024	/* bytes that are swapped on the stack */
 
 typedef uint32_t __attribute__((may_alias)) swap_word;
 
@@ -280,7 +281,8 @@ static void swap_words(char *to, const char *from, size_t count)
 
 /*
  * Where the words of an operation are swapped: @few, or memory of its own, as long as the bytes
- * are inside the segment. Returns NULL with *@error set.
+ * are inside the segment. Not from malloc(), which a signal handler may have interrupted. Returns
+ * NULL with *@error set.
  */
 static char *swap_begin(struct dd_mem *mem, size_t off, size_t count, char few[SWAP_FEW],
 			int64_t *error)
@@ -293,15 +295,17 @@ static char *swap_begin(struct dd_mem *mem, size_t off, size_t count, char few[S
 		*error = -EINVAL;
 	else if (off > size || count > size - off)
 		*error = -ERANGE;
-	else if (count > SWAP_FEW && !(buf = malloc(count)))
-		*error = -ENOMEM;
+	else if (count > SWAP_FEW &&
+		 (buf = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0)) == MAP_FAILED)
+		*error = -errno;
 	return *error ? NULL : buf;
 }
 
-static void swap_end(char *buf, const char *few)
+static void swap_end(char *buf, const char *few, size_t count)
 {
 	if (buf != few)
-		free(buf);
+		munmap(buf, count);
 }
 
 /* One request. The kernel copies @buf, which is not pinned, before the call returns. */
@@ -316,7 +320,7 @@ static int64_t write_swapped(struct dd_mem *mem, size_t off, const char *src, si
 		return ret;
 	swap_words(buf, src, count);
 	ret = dd_put_async(mem, buf, count, off, notify);
-	swap_end(buf, few);
+	swap_end(buf, few, count);
 	return ret;
 }
 
@@ -374,7 +378,7 @@ static int64_t read_swapped(struct dd_mem *mem, size_t soff, size_t count, char 
 	ret = dd_get(mem, buf, count, soff);
 	if (!ret)
 		swap_words(to, buf, count);
-	swap_end(buf, few);
+	swap_end(buf, few, count);
 	return ret;
 }
 
