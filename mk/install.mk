@@ -121,7 +121,8 @@ uninstall: $$(UNINSTALLS)
 DKMS_FILES = Kbuild dkms.conf LICENSES kernel include/uapi
 
 # DKMS knows a module by its version, which stays the same from commit to commit: remove it
-# first, or DKMS keeps what it has, and build it again for the kernels that had it.
+# first, or DKMS keeps what it has, and build it again for the kernels that had it: last, and
+# without those whose headers are gone.
 .PHONY: dkms-install dkms-uninstall
 dkms-install: $(if $(DESTDIR),,uninstall-module)
 	rm -rf $(DESTDIR)$(DKMS_SRC)
@@ -131,9 +132,10 @@ dkms-install: $(if $(DESTDIR),,uninstall-module)
 	$(if $(DESTDIR),,had=$$(dkms status -m dd -v $(VERSION) | \
 		sed -n 's/^[^,]*, *\([^,]*\),.*/\1/p'); \
 		[ -z "$$had" ] || dkms remove dd/$(VERSION) --all || exit; \
-		for k in $$had; do [ $$k = $(KVER) ] || \
-			dkms install -m dd -v $(VERSION) -k $$k; done)
-	$(if $(DESTDIR),,dkms install dd/$(VERSION))
+		dkms install dd/$(VERSION) || exit; \
+		for k in $$had; do [ $$k = $$(uname -r) ] || \
+			dkms install -m dd -v $(VERSION) -k $$k || \
+			echo "kernel $$k has no module dd any more" >&2; done)
 
 dkms-uninstall:
 	$(if $(DESTDIR),,dkms remove dd/$(VERSION) --all)

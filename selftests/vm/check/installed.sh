@@ -341,7 +341,8 @@ as_in_container() {
 		[ -z "$(find "$WORK/usr" /etc/dd ! -type d 2>/dev/null)" ]'
 }
 
-# A dkms that, like the real one, keeps what it has of a version.
+# A dkms that, like the real one, keeps what it has of a version. The headers of kernel 6.1.0 are
+# gone.
 fake_dkms() {
 	mkdir -p "$WORK/tools"
 	cat >"$WORK/tools/dkms" <<-'EOT'
@@ -350,7 +351,8 @@ fake_dkms() {
 	case $1 in
 	status) [ ! -e "$has" ] || echo "dd/$VERSION, 6.1.0, x86_64: installed" ;;
 	remove) rm -r "$has" ;;
-	install) [ -e "$has" ] || cp -r "$WORK/usr/src" "$has" ;;
+	install) case "$*" in *'-k 6.1.0') exit 1 ;; esac
+		 [ -e "$has" ] || cp -r "$WORK/usr/src" "$has" ;;
 	esac
 	EOT
 	chmod +x "$WORK/tools/dkms"
