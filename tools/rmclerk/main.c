@@ -143,13 +143,22 @@ static void finish(const struct dd_registrar_call *call, int err)
 		answer(call, err, 0, 0);
 }
 
+/* A call that was read before the first thread that reads calls; its call is 0 if there is none. */
+struct early {
+	struct dd_registrar_call call;
+	int err;
+};
+
 /* Calls that change the registry are executed in their order, under @reading. */
-static void *serve(void *unused)
+static void *serve(void *arg)
 {
+	const struct early *early = arg;
 	struct dd_registrar_call call;
 	bool taken;
 	int err;
 
+	if (early && early->call.call)
+		finish(&early->call, early->err);
 	for (;;) {
 		pthread_mutex_lock(&reading);
 		taken = take(&call, &err);
@@ -157,22 +166,19 @@ static void *serve(void *unused)
 		if (taken)
 			finish(&call, err);
 	}
-	return unused;
+	return NULL;
 }
 
 /*
  * Take the names of existing segments before other nodes can read the registry, which would not
- * find them. The kernel sends these names first. Returns whether a call waits after them.
+ * find them. The kernel sends these names first, and then maybe a call that waits.
  */
-static bool take_names(struct dd_registrar_call *call, int *err)
+static void take_names(struct early *early)
 {
-	bool waits = false;
-
 	fcntl(registrar, F_SETFL, O_NONBLOCK);
-	while (!waits && take(call, err))
-		waits = call->call;
+	while (take(&early->call, &early->err) && !early->call.call)
+		;
 	fcntl(registrar, F_SETFL, 0);
-	return waits;
 }
 
 /* ---- requests of other clerks ------------------------------------------------- */
@@ -318,9 +324,8 @@ int main(int argc, char **argv)
 	uint64_t slots = 4096, probes = clerk.probes;
 	static unsigned int seconds = 30;
 	sigset_t signals;
-	struct dd_registrar_call call;
-	int opt, ret, i, fd, err;
-	bool waits;
+	static struct early early;
+	int opt, ret, i, fd;
 
 	tool_begin("rmclerk");
 	while ((opt = getopt_long(argc, argv, "m:p:r:s:u:hV", long_options, NULL)) != -1) {
@@ -371,7 +376,7 @@ int main(int argc, char **argv)
 	registry_new(slots);
 	if (!peers_init() || !lookups_init())
 		fail("cannot keep state of other nodes", errno);
-	waits = take_names(&call, &err);
+	take_names(&early);
 	clerk.list = dd_list(clerk.h);
 	if (clerk.list < 0)
 		fail("cannot receive notes", -clerk.list);
@@ -380,12 +385,10 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		fail("cannot read notes", -fd);
 	start(reply, &fd);
-	start(serve, NULL);
+	start(serve, &early);
 	start(refresh, &seconds);
 	printf("rmclerk: ready\n");
 	fflush(stdout);
-	if (waits)
-		finish(&call, err);
 	beat(&signals);
 	return TOOL_OK;
 }
