@@ -2,8 +2,8 @@
 #
 # make install		install the build products below $(DESTDIR); with DESTDIR
 #			empty also run depmod, create the group dd, reload udev
-# make uninstall	remove them; with DESTDIR empty also stop dd-cluster and
-#			unload the module; the group dd stays
+# make uninstall	remove them; with DESTDIR empty also stop rmclerk and
+#			dd-cluster, and unload the module; the group dd stays
 # make dkms-install	let DKMS build dd.ko for the running kernel, and for each one that
 #			is installed later; replaces what DKMS or "make install" has
 # make dkms-uninstall	undo that

@@ -95,7 +95,6 @@ install-rmem: $(RMEM_SHARED) $(RMEM_STATIC) $(RMEM_PC) $(BUILD)/installed/rmcler
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall-rmem:
-	$(if $(DESTDIR),,-systemctl disable --now rmclerk 2>/dev/null)
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(RMEM_SONAME) librmem.so librmem.a \
 		pkgconfig/librmem.pc) $(DESTDIR)$(INCLUDEDIR)/rmem.h \
 		$(DESTDIR)$(BINDIR)/rmfs $(DESTDIR)$(SBINDIR)/rmclerk \
