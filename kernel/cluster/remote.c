@@ -248,11 +248,11 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 	/*
 	 * The transport and new requests do not use the ops any more. Only a concurrent
 	 * dd_remote_break() may use them: because of the lock, each of the two calls
-	 * returns only after all sources were freed.
+	 * returns only after all sources were given up. The owner then calls dd_ctx_reap().
 	 */
 	mutex_lock(&dd_remote_op_lock);
 	for (i = 0; i < r->nops; i++)
-		dd_remote_op_free(&r->op[i]);
+		dd_remote_op_end(&r->op[i]);
 	mutex_unlock(&dd_remote_op_lock);
 }
 

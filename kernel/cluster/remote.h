@@ -168,7 +168,6 @@ u32 dd_remote_free_slots(struct dd_channel *ch);
 void dd_remote_end_lost(struct dd_peer *peer);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
-void dd_remote_op_free(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
 void dd_remote_await(struct dd_import *imp);
 struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg);

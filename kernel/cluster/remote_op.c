@@ -81,22 +81,6 @@ void dd_remote_op_end(struct dd_remote_op *op)
 	op->copy = NULL;
 }
 
-/**
- * dd_remote_op_free() - like dd_remote_op_end(), where the caller may sleep
- * @op: the message
- *
- * The source is free, and not charged, on return.
- */
-void dd_remote_op_free(struct dd_remote_op *op)
-{
-	if (op->region)
-		dd_region_put(op->region);
-	op->region = NULL;
-	if (op->copy)
-		dd_bounce_free(op->copy);
-	op->copy = NULL;
-}
-
 static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 {
 	return &container_of(imp->cell, struct dd_import_cell, cell)->result[n % DD_RESULTS];

@@ -47,7 +47,8 @@ int dd_charge_try(struct dd_ctx *ctx, size_t bytes)
  * @ctx: context that owns the memory
  * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
  *
- * Memory that the context has given up, and that a worker frees, does not count.
+ * Memory that the context has given up, and that a worker frees, does not count if the owner
+ * calls.
  *
  * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
  */

@@ -59,13 +59,8 @@ void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
 		dd_ctx_put(ctx);
 }
 
-/**
- * dd_ctx_reap() - free the memory of dd_ctx_later()
- * @ctx: the context
- *
- * On return it is free and not charged, also if a worker has begun to free it.
- */
-void dd_ctx_reap(struct dd_ctx *ctx)
+/* Free the memory of dd_ctx_later(), or wait for a worker that has begun to free it. */
+static void dd_ctx_free_now(struct dd_ctx *ctx)
 {
 	bool queued = cancel_work_sync(&ctx->free_work);
 
@@ -76,23 +71,43 @@ void dd_ctx_reap(struct dd_ctx *ctx)
 }
 
 /**
+ * dd_ctx_reap() - free the memory of dd_ctx_later()
+ * @ctx: the context
+ *
+ * On return it is free and not charged, also if a worker has begun to free it. Freeing may wait
+ * for threads of the owner, so in another process this does nothing.
+ */
+void dd_ctx_reap(struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		dd_ctx_free_now(ctx);
+}
+
+/**
  * dd_ctx_settle() - finish what a worker was to do for a context
  * @ctx: the context, not locked; the caller holds a reference
  *
  * Work that has not begun is done here, so this waits for a worker only while that frees
- * objects of @ctx.
+ * objects of @ctx. Like dd_ctx_reap(), nothing is done in another process than the owner, which
+ * may be exiting.
  */
 void dd_ctx_settle(struct dd_ctx *ctx)
 {
-	bool queued = cancel_work_sync(&ctx->end_work);
+	bool queued;
 
-	/* As in dd_ctx_reap(); orders the end of the cancellation before the load. */
+	if (current->mm != ctx->mm && task_tgid(current) != ctx->pid)
+		return;
+	queued = cancel_work_sync(&ctx->end_work);
+	/*
+	 * While the work is being cancelled, the last unmapping of the area cannot queue it.
+	 * Pairs with queue_work(): either that succeeds, or @area_maps is seen below 0.
+	 */
 	smp_mb();
-	if (queued || atomic_read(&ctx->area_maps) < 0)
+	if (atomic_read(&ctx->area_maps) < 0)
 		dd_ctx_end(ctx);
 	if (queued)
 		dd_ctx_put(ctx);
-	dd_ctx_reap(ctx);
+	dd_ctx_free_now(ctx);
 }
 
 static int dd_ctx_insert(struct dd_ctx *ctx)

@@ -63,10 +63,18 @@ static void dd_region_free_later(struct dd_later *later)
 	dd_region_destroy(container_of(later, struct dd_region, later));
 }
 
-/* The memory is free, and no longer charged, on return: the caller may allocate next. */
+/*
+ * The memory is free, and no longer charged, on return: the caller may allocate next. But other
+ * processes do not wait for changes of the owner's mapping, which may take as long as it likes.
+ */
 static void dd_region_release(struct dd_obj *obj)
 {
-	dd_region_destroy(container_of(obj, struct dd_region, obj));
+	struct dd_region *region = container_of(obj, struct dd_region, obj);
+
+	if (region->watched && current->mm != obj->ctx->mm)
+		dd_ctx_later(obj->ctx, &region->later);
+	else
+		dd_region_destroy(region);
 }
 
 /**
