@@ -222,7 +222,8 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT, READ_ONCE(seg->inhibit)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_LIST, seg->list ? seg->list->obj.id : 0) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_WINDOW, exp->window) ||
-	    nla_put_u32(skb, DD_A_SEGMENT_IMPORTERS, READ_ONCE(exp->places.count)) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_IMPORTERS,
+			READ_ONCE(exp->places.count) - READ_ONCE(exp->nleft)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_MAX_IMPORTERS, exp->max))
 		return -EMSGSIZE;
 	for (i = 0; i < DD_REFUSED_MAX && !err; i++)
