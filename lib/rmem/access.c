@@ -249,7 +249,7 @@ static int import_noting(struct rm_import *m, const struct rm_segment *s, struct
 
 	*mem = noting_find(m, s);
 	if (!*mem) {
-		/* A child of fork(): the area is not mapped, and the lock may be held for ever. */
+		/* A child of fork(): the area is not mapped, and the lock may be held forever. */
 		if (dd_node(m->h) < 0)
 			return -ESTALE;
 		pthread_mutex_lock(&m->lock);
