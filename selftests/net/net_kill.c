@@ -17,7 +17,7 @@
 #define SECOND	1000000000ull
 #define LEN	(20 * PAGE)	/* more than a request copies at once */
 #define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
-#define PARKED	1024		/* look-ups that wait on a node, at most */
+#define PARKED	512		/* look-ups of one user that wait on a node, at most */
 
 /* Import @s of the exporters' node; @list, or 0, gets the importer's notes. */
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
@@ -372,7 +372,7 @@ TEST_F_TIMEOUT(kill, importers, 3600)
 		ASSERT_OK(mem_end(&self->im, i.import));
 		ASSERT_SOON(mem_importers(&self->ex, s.segment) == 0);
 	}
-	/* None of their look-ups is parked any more: all that are permitted are accepted. */
+	/* None of their look-ups is parked any more: all that one user may have are accepted. */
 	for (k = 0; k < PARKED; k++)
 		ASSERT_SOON(!mem_import_flags(&self->ex, &rare, DD_RIGHTS, LATER, 0,
 					      &parked[k]));
