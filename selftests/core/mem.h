@@ -7,6 +7,7 @@
 #ifndef DD_TEST_MEM_H
 #define DD_TEST_MEM_H
 
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <linux/dd_mem.h>
@@ -262,9 +263,12 @@ static inline int mem_words_wrong(const struct mem_noted *t)
 		for (__u32 b = 0; b < sqe.len; b++)
 			from[b] += 7 * b;
 		sqe.src += k % 2 ? 0 : (uintptr_t)t->imem->at;
-		if ((t->to && mem_redirect(t->ex, s.segment, 4 * (k % 5), t->to, 4, 64)) ||
-		    mem_op(t->im, &i, &sqe) != 1)
+		if (t->to && mem_redirect(t->ex, s.segment, 4 * (k % 5), t->to, 4, 64))
 			return -1;
+		/* From another node, a note may be read before it is known there that it is. */
+		while (mem_op(t->im, &i, &sqe) != 1)
+			if (errno != EBUSY || sched_yield())
+				return -1;
 		while (!raw_take(t->ex, t->list->list_unit, &n))
 			sched_yield();
 		if (t->to && mem_redirect_end(t->ex, s.segment))
