@@ -46,9 +46,4 @@ static inline u32 dd_deferred_reap(struct dd_deferred_slots *l, u64 head)
 	return slots;
 }
 
-static inline u32 dd_deferred_count(const struct dd_deferred_slots *l)
-{
-	return l->slots[0] + l->slots[1];
-}
-
 #endif /* _DD_DEFERRED_H */
