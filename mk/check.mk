@@ -4,7 +4,7 @@
 #			TAP stream; make check-X is one part of it
 # make check-sources	licences, shell, spelling, language, manual pages, headers
 # make check-kernel	checkpatch, kernel-doc, warnings, sparse; with all kernels
-# make check-rooms	which folder of kernel/ uses which
+# make check-rooms	that files and folders use only those below them
 # make check-installed	the result of "make install" can be used
 #
 # Other makefiles add parts. Missing tools, and kernels that are not in the cache
