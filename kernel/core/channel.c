@@ -78,7 +78,7 @@ static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
 	if (!dd_credit_ok(ch->credit, dd_list_head_pos(list)) ||
 	    !dd_list_post(list, rec, &pos))
 		return false;
-	dd_credit_take(ch->credit, pos);
+	dd_credit_get(ch->credit, pos);
 	return true;
 }
 

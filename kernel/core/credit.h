@@ -77,7 +77,7 @@ static inline bool dd_credit_ok(const struct dd_credit *c, u64 head)
 	return dd_credit_need(c) <= head;
 }
 
-static inline void dd_credit_take(struct dd_credit *c, u64 pos)
+static inline void dd_credit_get(struct dd_credit *c, u64 pos)
 {
 	c->ends[c->next] = pos + 1;
 	if (++c->next == c->window)

@@ -127,7 +127,7 @@ static __always_inline bool dd_deposit_claim(struct dd_channel *ch, u64 n,
 		if (likely(due->note)) {
 			due->list = list;
 			dd_deposit_fill(dd_note_rec(due->note), ch, n, fill, arg);
-			dd_credit_take(credit, due->pos);
+			dd_credit_get(credit, due->pos);
 			return true;
 		}
 	}

@@ -93,7 +93,7 @@ static void dd_export_reap(struct dd_export *exp, u64 head)
 			continue;
 		list_del(&left->entry);
 		exp->nleft--;
-		dd_quota_leave(&exp->places, &left->place);
+		dd_quota_put(&exp->places, &left->place);
 		dd_zfree(exp->obj.ctx, left, sizeof(*left));
 	}
 }
@@ -414,7 +414,7 @@ int dd_export_admit(struct dd_export *exp, struct dd_access *a)
 	if (exp->nleft && 2 * exp->places.count >= exp->max)
 		dd_export_reap(exp, dd_list_head_pos(exp->seg.list));
 	if (!exp->dead)
-		err = dd_quota_take(&exp->places, &a->place, exp->max, exp->seg.uid);
+		err = dd_quota_get(&exp->places, &a->place, exp->max, exp->seg.uid);
 	mutex_unlock(&exp->lock);
 	return err;
 }
@@ -465,7 +465,7 @@ void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
 		exp->nleft++;
 		left = NULL;
 	} else {
-		dd_quota_leave(&exp->places, &a->place);
+		dd_quota_put(&exp->places, &a->place);
 	}
 	mutex_unlock(&exp->lock);
 	if (left)

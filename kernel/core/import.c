@@ -131,7 +131,7 @@ bool dd_self_claim(struct dd_self *s, struct dd_due *due)
 	due->note = dd_list_claim(s->list, &due->pos);
 	if (likely(due->note)) {
 		*dd_note_rec(due->note) = s->rec;
-		dd_credit_take(&s->credit, due->pos);
+		dd_credit_get(&s->credit, due->pos);
 		return true;
 	}
 	/* The import has not been released, as it is not over. */

@@ -231,7 +231,7 @@ static void dd_name_wake(struct dd_node *node, const struct dd_name *name)
 	spin_lock_bh(&node->park_lock);
 	list_for_each_entry_safe(p, next, &node->parked.held, place.entry)
 		if (p->class == name->class && !memcmp(p->key, name->key, DD_KEY_SIZE)) {
-			dd_quota_leave(&node->parked, &p->place);
+			dd_quota_put(&node->parked, &p->place);
 			p->wake(p);
 		}
 	spin_unlock_bh(&node->park_lock);
@@ -345,7 +345,7 @@ int dd_name_park(struct dd_node *node, struct dd_parked *p)
 	if (added)
 		p->wake(p);
 	else
-		err = dd_quota_take(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
+		err = dd_quota_get(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
 	spin_unlock_bh(&node->park_lock);
 	return err;
 }
@@ -364,7 +364,7 @@ bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
 	spin_lock_bh(&node->park_lock);
 	waits = !list_empty(&p->place.entry);
 	if (waits)
-		dd_quota_leave(&node->parked, &p->place);
+		dd_quota_put(&node->parked, &p->place);
 	spin_unlock_bh(&node->park_lock);
 	return waits;
 }

@@ -43,7 +43,7 @@ static inline void dd_quota_init(struct dd_quota *p)
 }
 
 /**
- * dd_quota_take() - take a place
+ * dd_quota_get() - take a place
  * @p: the places; the caller holds their lock
  * @place: the place, with @uid and @from
  * @max: number of places
@@ -54,8 +54,8 @@ static inline void dd_quota_init(struct dd_quota *p)
  *
  * Return: 0; %-EUSERS.
  */
-static inline int dd_quota_take(struct dd_quota *p, struct dd_quota_place *place, u32 max,
-				kuid_t owner)
+static inline int dd_quota_get(struct dd_quota *p, struct dd_quota_place *place, u32 max,
+			       kuid_t owner)
 {
 	u32 free = max - min(max, p->count), user = 0, node = 0;
 	const struct dd_quota_place *other;
@@ -78,7 +78,7 @@ static inline int dd_quota_take(struct dd_quota *p, struct dd_quota_place *place
 	return 0;
 }
 
-static inline void dd_quota_leave(struct dd_quota *p, struct dd_quota_place *place)
+static inline void dd_quota_put(struct dd_quota *p, struct dd_quota_place *place)
 {
 	list_del_init(&place->entry);
 	WRITE_ONCE(p->count, p->count - 1);

@@ -391,7 +391,7 @@ static bool dd_slice_insert(struct dd_slice *slice)
 }
 
 /**
- * dd_slice_take() - use part of a region for a service or connection
+ * dd_slice_get() - use part of a region for a service or connection
  * @ctx: context of the caller, locked
  * @buf: argument of user space
  * @empty_ok: accept an empty @buf
@@ -402,8 +402,8 @@ static bool dd_slice_insert(struct dd_slice *slice)
  * a slice in use; %-ENOENT if there is no such region; %-EOPNOTSUPP if it is pinned
  * memory.
  */
-int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
-		  struct dd_slice *slice, struct dd_bytes *bytes)
+int dd_slice_get(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		 struct dd_slice *slice, struct dd_bytes *bytes)
 {
 	struct dd_region *region;
 	int err;
@@ -440,8 +440,8 @@ err_put:
 	return err;
 }
 
-/* End the use of a slice if dd_slice_take() has succeeded. */
-void dd_slice_drop(struct dd_slice *slice)
+/* End the use of a slice if dd_slice_get() has succeeded. */
+void dd_slice_put(struct dd_slice *slice)
 {
 	struct dd_region *region;
 

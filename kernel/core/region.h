@@ -106,9 +106,9 @@ struct dd_slice {
 	struct rb_node node;
 };
 
-int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
-		  struct dd_slice *slice, struct dd_bytes *bytes);
-void dd_slice_drop(struct dd_slice *slice);
+int dd_slice_get(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		 struct dd_slice *slice, struct dd_bytes *bytes);
+void dd_slice_put(struct dd_slice *slice);
 void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
 		       struct dd_buf *buf);
 

@@ -123,7 +123,7 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 	dd_call_forget_name(call);
 	if (call->what.call) {
 		call->answer.error = -err;
-		dd_quota_leave(&reg->calls, &call->place);
+		dd_quota_put(&reg->calls, &call->place);
 		complete(&call->done);
 	} else if (call->what.op == DD_REGISTRAR_DELETE) {
 		kfree(container_of(call, struct dd_registered, call));
@@ -153,7 +153,7 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 	else if (name && !*name)
 		err = -ESTALE;
 	else
-		err = dd_quota_take(&reg->calls, &call->place, DD_CALLS_MAX, INVALID_UID);
+		err = dd_quota_get(&reg->calls, &call->place, DD_CALLS_MAX, INVALID_UID);
 	if (!err && name) {
 		call->what = (*name)->call.what;
 		call->what.call = ++reg->last;

@@ -119,8 +119,8 @@ static void dd_conn_release(struct dd_obj *obj)
 				       dd_credit_last(&client->credit));
 		dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CELL_UNITS);
 		dd_credit_drop(obj->ctx, &client->credit);
-		dd_slice_drop(&client->send);
-		dd_slice_drop(&client->recv);
+		dd_slice_put(&client->send);
+		dd_slice_put(&client->recv);
 	}
 	if (conn->other) {
 		dd_conn_mem_put(conn->other);
@@ -204,11 +204,11 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 		      arg->flags & DD_CONNECT_DIRECT_ANY);
 	err = dd_credit_make(ctx, &client->credit, window);
 	if (!err)
-		err = dd_slice_take(ctx, &arg->send, true, &client->send,
-				    &conn->imp.send);
+		err = dd_slice_get(ctx, &arg->send, true, &client->send,
+				   &conn->imp.send);
 	if (!err)
-		err = dd_slice_take(ctx, &arg->recv, false, &client->recv,
-				    &conn->seg.mem);
+		err = dd_slice_get(ctx, &arg->recv, false, &client->recv,
+				   &conn->seg.mem);
 	if (!err)
 		err = dd_area_alloc(&ctx->area, DD_CELL_UNITS, &conn->imp.unit);
 	if (err)

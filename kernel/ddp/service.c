@@ -54,8 +54,8 @@ static void dd_service_strip(struct dd_service *svc)
 	}
 	dd_area_free(&svc->obj.ctx->area, svc->cells_unit, svc->maxconn * DD_CELL_UNITS);
 	svc->cells_unit = 0;
-	dd_slice_drop(&svc->recv_use);
-	dd_slice_drop(&svc->send_use);
+	dd_slice_put(&svc->recv_use);
+	dd_slice_put(&svc->send_use);
 	mutex_unlock(&svc->lock);
 }
 
@@ -109,9 +109,9 @@ static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 	struct dd_list *list;
 	int err;
 
-	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv_use, &svc->recv);
+	err = dd_slice_get(ctx, &arg->recv, false, &svc->recv_use, &svc->recv);
 	if (!err)
-		err = dd_slice_take(ctx, &arg->send, true, &svc->send_use, &svc->send);
+		err = dd_slice_get(ctx, &arg->send, true, &svc->send_use, &svc->send);
 	if (err)
 		return err;
 	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);

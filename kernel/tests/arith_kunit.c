@@ -257,13 +257,13 @@ static void credit__window_of(struct kunit *test, u32 window)
 	KUNIT_EXPECT_EQ(test, dd_credit_last(&c), 0ull);
 	for (i = 0; i < window; i++) {
 		KUNIT_ASSERT_TRUE(test, dd_credit_ok(&c, 0));
-		dd_credit_take(&c, pos++);
+		dd_credit_get(&c, pos++);
 	}
 	KUNIT_EXPECT_FALSE(test, dd_credit_ok(&c, 0));
 	KUNIT_EXPECT_EQ(test, dd_credit_last(&c), pos);
 	/* The first consumed note gives one credit back, not more. */
 	KUNIT_EXPECT_TRUE(test, dd_credit_ok(&c, 1));
-	dd_credit_take(&c, pos++);
+	dd_credit_get(&c, pos++);
 	KUNIT_EXPECT_FALSE(test, dd_credit_ok(&c, 1));
 	KUNIT_EXPECT_TRUE(test, dd_credit_ok(&c, 2));
 	dd_credit_exit(&c);

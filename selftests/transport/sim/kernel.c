@@ -451,7 +451,7 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 	spin_lock_bh(&node->park_lock);
 	list_for_each_entry_safe(p, next, &node->parked.held, place.entry)
 		if (name_is(name, p->class, p->key)) {
-			dd_quota_leave(&node->parked, &p->place);
+			dd_quota_put(&node->parked, &p->place);
 			p->wake(p);
 		}
 	spin_unlock_bh(&node->park_lock);
@@ -479,7 +479,7 @@ int dd_name_park(struct dd_node *node, struct dd_parked *p)
 	if (name_is(boot_of_node(node)->name, p->class, p->key))
 		p->wake(p);
 	else
-		err = dd_quota_take(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
+		err = dd_quota_get(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
 	spin_unlock_bh(&node->park_lock);
 	return err;
 }
@@ -491,7 +491,7 @@ bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
 	spin_lock_bh(&node->park_lock);
 	waits = !list_empty(&p->place.entry);
 	if (waits)
-		dd_quota_leave(&node->parked, &p->place);
+		dd_quota_put(&node->parked, &p->place);
 	spin_unlock_bh(&node->park_lock);
 	return waits;
 }
