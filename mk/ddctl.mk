@@ -37,7 +37,7 @@ check-cluster: $(CLUSTER_TEST)
 	$(CLUSTER_TEST)
 
 $(CLUSTER_TEST): selftests/admin/cluster.c tools/ddctl/cluster.c \
-		tools/ddctl/addr.c tools/ddctl/words.c tools/ddctl/ddctl.h
+		tools/ddctl/addr.c tools/ddctl/words.c $(wildcard tools/ddctl/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(DDCTL_CFLAGS) \
 		-fsanitize=address,undefined \

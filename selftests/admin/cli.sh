@@ -418,10 +418,10 @@ test_completion() {
 		"$(sorted "$(ddctl help | grep -o '^  -., --[a-z]*' | tr -d , | xargs)")" ]
 }
 
-# The manual has the exit statuses of ddctl.h, and no other.
+# The manual has the exit statuses of say.h, and no other.
 manual_has_statuses() {
 	diff <(sed -n 's/^\tEXIT_[A-Z_]* = \([0-9]*\),.*/\1/p' \
-		"$TOP/tools/ddctl/ddctl.h") \
+		"$TOP/tools/ddctl/say.h") \
 		<(sed -n '/^\.Sh EXIT STATUS/,/^\.El/s/^\.It \([0-9]*\)$/\1/p' \
 		"$TOP/Documentation/man/ddctl.8")
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/ddctl/ddctl.h"
+#include "../../tools/ddctl/cluster.h"
+#include "../../tools/ddctl/say.h"
 
 /* ---- names and addresses ---------------------------------------------------------- */
 

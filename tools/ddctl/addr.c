@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "ddctl.h"
+#include "addr.h"
+#include "say.h"
 
 socklen_t addr_len(const union addr *addr)
 {

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ddctl.h"
+#include "cluster.h"
+#include "say.h"
 
 #define BLANKS		" \t\r\n\v\f"
 #define WORDS_MAX	4	/* more than any line may have */

@@ -24,7 +24,11 @@
 #include <linux/dd_ddp.h>
 #include <linux/dd_mem.h>
 
-#include "ddctl.h"
+#include "addr.h"
+#include "doctor.h"
+#include "nl.h"
+#include "output.h"
+#include "say.h"
 
 #define DEVICE		"/dev/dd"
 #define CLUSTER_FILE	"/etc/dd/cluster.conf"
@@ -279,6 +283,19 @@ static void advise_load(const struct utsname *uts)
 static void advise_one_version(void)
 {
 	advise("Install module and tools of one version; then, as root: rmmod dd && modprobe dd");
+}
+
+/* From /sys: also works when the family does not answer. */
+const char *module_version(void)
+{
+	FILE *f = fopen("/sys/module/dd/version", "re");
+	static char version[64];
+
+	if (f && fgets(version, sizeof(version), f))
+		version[strcspn(version, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return version;
 }
 
 static bool check_module(const struct utsname *uts)

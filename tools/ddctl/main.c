@@ -3,91 +3,21 @@
  * ddctl - the command line: options, a command, a verb; and the commands that need
  * no file of their own.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <getopt.h>
 #include <locale.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/dd_ddp.h>
 
-#include "ddctl.h"
+#include "doctor.h"
+#include "monitor.h"
+#include "nl.h"
+#include "nodes.h"
+#include "output.h"
+#include "say.h"
+#include "table.h"
 #include "../common/tool.h"
-
-struct options options;
-
-/* Every line that say() has printed, for print_error(). */
-static char *said;
-
-/* Standard error is unbuffered: one call is one write(), so lines do not mix. */
-void say(const char *fmt, ...)
-{
-	char *text = NULL, *all = NULL;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	fprintf(stderr, "ddctl: %s\n", text ? text : "out of memory");
-	if (asprintf(&all, "%s%s%s", said ? said : "", said ? "\n" : "",
-		     text ? text : "") >= 0) {
-		free(said);
-		said = all;
-	}
-	free(text);
-}
-
-void *must(void *p)
-{
-	if (p)
-		return p;
-	say("out of memory");
-	exit(EXIT_RUNTIME);
-}
-
-/* ---- JSON --------------------------------------------------------------- */
-
-json_object *text_to_json(const char *s)
-{
-	char *clean = NULL;
-	json_object *str;
-	size_t size;
-	FILE *out = must(open_memstream(&clean, &size));
-	unsigned int len;
-
-	for (; *s; s += len ? len : 1) {
-		len = tool_utf8_length((const unsigned char *)s);
-		fwrite(len ? s : "\xef\xbf\xbd", 1, len ? len : 3, out);
-	}
-	fclose(out);
-	str = json_object_new_string_len(must(clean), size);
-	free(clean);
-	return str;
-}
-
-int64_t json_number(json_object *obj, const char *key)
-{
-	return json_object_get_int64(json_object_object_get(obj, key));
-}
-
-const char *json_text(json_object *obj, const char *key)
-{
-	const char *text = json_object_get_string(json_object_object_get(obj, key));
-
-	return text ? text : "";
-}
-
-void print_json(json_object *value)
-{
-	int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
-
-	flags |= options.pretty ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED
-				: JSON_C_TO_STRING_PLAIN;
-	puts(json_object_to_json_string_ext(value, flags));
-	json_object_put(value);
-}
 
 /* With -j a failed command ends with this object. */
 static void print_error(int status)
@@ -96,21 +26,14 @@ static void print_error(int status)
 
 	json_add(obj, "status", json_str("error"));
 	json_add(obj, "exit_status", json_int(status));
-	json_add(obj, "error", text_to_json(said ? said : ""));
+	json_add(obj, "error", text_to_json(said()));
 	print_json(obj);
-}
-
-int finish_output(int status)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return status;
-	return fail(EXIT_RUNTIME, "standard output: %s", strerror(errno));
 }
 
 /* ---- commands that show objects, and "version" ---------------------------- */
 
 #define SHOW(cmd, text, verb_text)					\
-	const struct command command_##cmd = {				\
+	static const struct command command_##cmd = {			\
 		.name = #cmd,						\
 		.brief = text,						\
 		.verbs = (const struct verb[]) {			\
@@ -131,19 +54,6 @@ SHOW(import, "segments that processes of this node import",
      "list them: owner, node and owner of the segment, rights, requests");
 SHOW(stat, "counters of this node", "show them");
 
-/* From /sys: also works when the family does not answer. */
-const char *module_version(void)
-{
-	FILE *f = fopen("/sys/module/dd/version", "re");
-	static char version[64];
-
-	if (f && fgets(version, sizeof(version), f))
-		version[strcspn(version, "\n")] = '\0';
-	if (f)
-		fclose(f);
-	return version;
-}
-
 static int version_run(const struct verb *verb, int argc, char **argv)
 {
 	const char *module = module_version();
@@ -162,10 +72,12 @@ static int version_run(const struct verb *verb, int argc, char **argv)
 	return EXIT_OK;
 }
 
-COMMAND(version, "versions of this program and of the loaded module",
+static COMMAND(version, "versions of this program and of the loaded module",
 	NULL, "show them");
 
 /* ---- "help", from the table of commands ----------------------------------- */
+
+static const struct command command_help;
 
 static const struct command *const commands[] = {
 	&command_apply, &command_conn, &command_doctor, &command_help, &command_import,
@@ -276,7 +188,7 @@ static int help_run(const struct verb *verb, int argc, char **argv)
 	return describe(cmd);
 }
 
-COMMAND(help, "list the commands, or describe one",
+static COMMAND(help, "list the commands, or describe one",
 	"[COMMAND]", "describe all commands, or one");
 
 /* ---- the command line ------------------------------------------------------ */

@@ -10,7 +10,11 @@
 #include <linux/dd_netlink.h>
 #include <netlink/attr.h>
 
-#include "ddctl.h"
+#include "monitor.h"
+#include "nl.h"
+#include "output.h"
+#include "say.h"
+#include "table.h"
 
 /**
  * struct event - a kind of event

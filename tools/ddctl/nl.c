@@ -12,7 +12,10 @@
 #include <netlink/genl/genl.h>
 #include <netlink/msg.h>
 
-#include "ddctl.h"
+#include "addr.h"
+#include "nl.h"
+#include "say.h"
+#include "table.h"
 
 #define DUMP_TRIES	5
 #define EVENT_BUFFER	(4 << 20)

@@ -8,7 +8,12 @@
 #include <linux/dd_netlink.h>
 #include <netlink/msg.h>
 
-#include "ddctl.h"
+#include "cluster.h"
+#include "nl.h"
+#include "nodes.h"
+#include "output.h"
+#include "say.h"
+#include "table.h"
 
 /**
  * struct nodes_peer - a peer

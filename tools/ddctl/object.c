@@ -10,7 +10,9 @@
 #include <linux/dd_netlink.h>
 #include <netlink/attr.h>
 
-#include "ddctl.h"
+#include "addr.h"
+#include "object.h"
+#include "output.h"
 
 /* Rows of an object's table: plain, settable, left out of lists, enumeration. */
 #define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL, NULL }

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ddctl.h"
+#include "output.h"
+#include "say.h"
+#include "table.h"
 
 #define COLUMNS_MAX	64	/* more than any object has attributes */
 

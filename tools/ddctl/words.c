@@ -3,11 +3,13 @@
  * Settings of the node and of peers, and their values.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/dd_netlink.h>
 
-#include "ddctl.h"
+#include "say.h"
+#include "words.h"
 
 const struct setting settings[SETTINGS] = {
 	[SET_ID] = { "id", DD_A_NODE_ID, .max = NODES_TOTAL - 1 },
