@@ -55,8 +55,8 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # The library's system calls fail at will.
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors): $(BUILD)/obj/selftests/lib/faulty.o
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors): LDFLAGS += \
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes): $(BUILD)/obj/selftests/lib/faulty.o
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes): LDFLAGS += \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only
 #
 # The shared library exports what its headers declare, all of it under a
-# version, and nothing else; it needs few other libraries.
+# version, and nothing else but what is private to the tree's libraries; it
+# needs few other libraries.
 #
 #   exports.sh LIBRARY INCLUDEDIR PREFIX HEADERS LIBRARIES
 # shellcheck source=selftests/vm/tap.sh
@@ -13,9 +14,10 @@ soname=${library##*/}
 # is NAME HAVE WANT
 is() { check "$1" diff <(echo "$2") <(echo "$3"); }
 
-exported=$(nm -D --defined-only "$library" |
+symbols=$(nm -D --defined-only "$library" | grep -v '@@LIB[A-Z]*_PRIVATE$')
+exported=$(echo "$symbols" |
 	sed -n 's/.* [TB] \([^@]*\)@@LIB[A-Z]*_.*/\1/p' | sort)
-every=$(nm -D --defined-only "$library" | grep -vc ' A LIB')
+every=$(echo "$symbols" | grep -vc ' A LIB')
 # shellcheck disable=SC2086 # words
 declared=$(printf '#include "%s"\n' $headers |
 	"${CC:-cc}" -E -I"$include" - |

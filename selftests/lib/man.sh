@@ -77,7 +77,7 @@ every_call() {
 		echo "$call"
 		bad=1
 	done < <(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" |
-		sed -n 's/.* T \([^@]*\)@.*/\1/p')
+		sed -n '/_PRIVATE$/!s/.* T \([^@]*\)@.*/\1/p')
 	return "$bad"
 }
 
