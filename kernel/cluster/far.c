@@ -425,7 +425,7 @@ static void dd_far_work(struct work_struct *work)
  * The state of the control stream has changed, see dd_ctl_offer(). Queue the work only if
  * this import can take a step.
  */
-static int dd_far_stirred(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+static int dd_far_woken(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
 	struct dd_far_import *f = container_of(entry, struct dd_far_import, entry);
 	const struct dd_remote *r = f->r;
@@ -466,7 +466,7 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	imp->nodirect = true;
 	imp->uid = current_euid();
 	INIT_DELAYED_WORK(&f->work, dd_far_work);
-	init_waitqueue_func_entry(&f->entry, dd_far_stirred);
+	init_waitqueue_func_entry(&f->entry, dd_far_woken);
 	f->depth = arg->depth ?: DD_DEPTH_USUAL;
 	f->class = dd_import_class(arg);
 	f->named = arg->key_class == DD_SEGMENT_REGISTERED;

@@ -30,7 +30,7 @@ enum dd_far_step {
  * @work: takes the next step; holds a reference while it is queued
  * @r: the access; NULL if there is none yet
  * @step: step of the making. Only the worker uses this field and the following ones, except
- *	that dd_far_stirred() reads @step and @session
+ *	that dd_far_woken() reads @step and @session
  * @err: error of a step
  * @expires: jiffies when the query fails that was not answered
  * @depth: number of requests under way that the importer wants

@@ -20,7 +20,7 @@ struct dd_link_ops;
  *	bytes at a time. After @dead is set under it, no byte arrives and no note is
  *	claimed
  * @dead: revoked
- * @cut: about to be revoked; the dead word of the importer is set
+ * @closing: about to be revoked; the dead word of the importer is set
  * @withheld: a message is in place whose note, @rec, waits for a slot
  * @rights: DD_RIGHT_*
  * @node: number of the importer's node
@@ -41,7 +41,7 @@ struct dd_link_ops;
 struct dd_channel {
 	spinlock_t lock;	/* protects deposits, notes and revocation */
 	bool dead;
-	bool cut;
+	bool closing;
 	bool withheld;
 	u8 rights;
 	u16 node;

@@ -47,7 +47,7 @@ struct dd_self {
  * @gone: errno of requests while @chan is dead; 0 for %ECONNRESET
  * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
- * @refused: requests refused since @chan was cut
+ * @refused: requests refused since @chan began to close
  * @arrived: lower half of the position after the last note that was delivered directly;
  *	valid once @chan is dead
  * @uid: user of the owner

@@ -17,7 +17,7 @@ struct dd_window;
  * struct dd_direct_rx - the direct path of one channel
  * @ring: the ring that the notes come by
  * @slots: slots reserved there
- * @block: the window in which the sender sees the block; NULL once the channel is cut and its
+ * @block: the window in which the sender sees the block; NULL once the channel is closing and its
  *	notes are counted; under dd_list.lock
  * @end: without @block, the position after the last unread note, or 0
  * @base: messages that were sent through the kernel before

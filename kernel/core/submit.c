@@ -318,7 +318,7 @@ static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
  */
 static noinline int dd_nic_refused(struct dd_import *imp, int n)
 {
-	if (imp->chan->dead || imp->chan->cut)
+	if (imp->chan->dead || imp->chan->closing)
 		WRITE_ONCE(imp->refused, imp->refused + 1);
 	return dd_nic_error(imp, n);
 }

@@ -60,7 +60,7 @@ static bool dd_block_clean(const struct dd_service *svc, const struct dd_block *
  * messages received less replies, where a reply refused because the client was gone
  * counts. 0 if the server has closed.
  */
-static u64 dd_block_owed(const struct dd_block *block)
+static u64 dd_block_unanswered(const struct dd_block *block)
 {
 	struct dd_conn *conn = block->conn;
 	u64 got, sent;
@@ -68,7 +68,7 @@ static u64 dd_block_owed(const struct dd_block *block)
 	if (!conn || READ_ONCE(conn->closing))
 		return 0;
 	/* Either number may have been written by a process. */
-	if (check_add_overflow(READ_ONCE(conn->chan.received), dd_server_of(conn)->owed,
+	if (check_add_overflow(READ_ONCE(conn->chan.received), dd_server_of(conn)->unanswered,
 			       &got))
 		got = U64_MAX;
 	if (check_add_overflow(dd_direct_last(&conn->imp),
@@ -110,13 +110,13 @@ static struct dd_block *dd_service_choose(struct dd_service *svc,
 		/* A block that was never given away has no user. */
 		if (block->bytes && dd_client_same_user(&block->client, cid) &&
 		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
-		     dd_block_owed(block)))
+		     dd_block_unanswered(block)))
 			used++;
 	}
 	list_for_each_entry(block, &svc->free, free) {
 		if ((ready && !block->ready) || !dd_block_clean(svc, block))
 			continue;
-		if (!dd_block_owed(block)) {
+		if (!dd_block_unanswered(block)) {
 			if (!svc->peruser || used < svc->peruser)
 				return block;
 			continue;
@@ -248,8 +248,8 @@ static void dd_service_unsure(struct dd_segment *seg, u64 n)
 {
 	struct dd_server *server = container_of(seg, struct dd_server, conn.seg);
 
-	if (check_add_overflow(server->owed, n, &server->owed))
-		server->owed = U64_MAX;
+	if (check_add_overflow(server->unanswered, n, &server->unanswered))
+		server->unanswered = U64_MAX;
 }
 
 static const struct dd_segment_ops dd_service_segment_ops = {
@@ -287,13 +287,13 @@ static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 }
 
 /* Assign a block to a serving end. */
-static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
-			     struct dd_conn *conn)
+static void dd_service_assign(struct dd_service *svc, struct dd_block *block,
+			      struct dd_conn *conn)
 {
 	u32 nr = block - svc->blocks;
 
 	/* A server still working on messages of the last client replies on this end. */
-	dd_server_of(conn)->owed = dd_block_owed(block);
+	dd_server_of(conn)->unanswered = dd_block_unanswered(block);
 	conn->seg.index = nr;
 	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * DD_CELL_UNITS;
@@ -386,7 +386,7 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
  * @svc: the service
  * @type: enum dd_conn_type
  * @cid: identity of the client
- * @client: the connecting end, equipped, its id reserved; NULL if it is remote
+ * @client: the connecting end, set up, its id reserved; NULL if it is remote
  * @call: the request of a client on another node, else NULL
  *
  * The resources of the serving end are charged to the server's user; the caller has
@@ -411,14 +411,14 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 	conn = dd_service_new(svc, type);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	err = call ? dd_conn_net_learn(call, conn) : 0;
+	err = call ? dd_conn_net_fill(call, conn) : 0;
 	if (!err)
 		err = mutex_lock_killable(&svc->lock);
 	if (err)
 		goto out;
 	err = dd_service_pick(svc, conn, cid, &kit, &block);
 	if (!err) {
-		dd_service_equip(svc, block, conn);
+		dd_service_assign(svc, block, conn);
 		err = call ? dd_conn_net_accept(call, conn) : 0;
 	}
 	if (!err) {

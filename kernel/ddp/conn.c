@@ -191,7 +191,7 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 }
 
 /* Take the memory, list and cell of a connecting end. */
-static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
+static int dd_conn_setup(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
 	struct dd_ctx *ctx = conn->imp.obj.ctx;
@@ -238,7 +238,7 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 	struct dd_service *svc;
 	int err;
 
-	err = dd_conn_equip(conn, arg);
+	err = dd_conn_setup(conn, arg);
 	if (!err)
 		err = dd_obj_reserve(&conn->imp.obj);
 	if (err)
@@ -252,7 +252,7 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 		err = dd_conn_net_connect(conn, arg);
 		mutex_lock(&ctx->lock);
 		if (!err && ctx->dead) {
-			dd_conn_sever(conn);
+			dd_conn_disconnect(conn);
 			err = -ESTALE;
 		}
 	} else {
@@ -352,13 +352,13 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
  * direct path. This is done for both ends before either owner is notified of the close:
  * after its notification an owner sends nothing more.
  */
-static void dd_conn_cut(struct dd_conn *conn)
+static void dd_conn_mark_closing(struct dd_conn *conn)
 {
 	struct dd_channel *ch = &conn->chan;
 
 	spin_lock_bh(&ch->lock);
 	if (!ch->dead) {
-		ch->cut = true;
+		ch->closing = true;
 		WRITE_ONCE(conn->other->imp.cell->error, ECONNRESET);
 	}
 	spin_unlock_bh(&ch->lock);
@@ -415,13 +415,13 @@ static void dd_conn_over(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_sever() - end a connection
+ * dd_conn_disconnect() - end a connection
  * @conn: the end that closes
  *
  * May be called for both ends concurrently. When it returns, neither end reaches the
  * other one.
  */
-void dd_conn_sever(struct dd_conn *conn)
+void dd_conn_disconnect(struct dd_conn *conn)
 {
 	struct dd_conn *other = conn->other;
 	struct dd_conn *server = conn->server ? conn : other;
@@ -437,14 +437,14 @@ void dd_conn_sever(struct dd_conn *conn)
 		return;
 	}
 	xchg(&other->closed, ECONNRESET);
-	dd_conn_cut(other);
-	dd_conn_cut(conn);
+	dd_conn_mark_closing(other);
+	dd_conn_mark_closing(conn);
 	dd_conn_revoke(other, true);
 	dd_conn_revoke(conn, false);
 	dd_ctx_wake(other->imp.obj.ctx);
 	/*
 	 * The service may give the block away, whichever end closed. A serving end
-	 * without references has been released by its own dd_conn_sever().
+	 * without references has been released by its own dd_conn_disconnect().
 	 */
 	if (refcount_inc_not_zero(&server->imp.obj.users)) {
 		dd_service_released(server);
@@ -477,7 +477,7 @@ void dd_conn_end(struct dd_obj *obj)
 	if (trace_dd_close_enabled())
 		trace_dd_close(&conn->imp, conn->type, conn->server,
 			       dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
-	dd_conn_sever(conn);
+	dd_conn_disconnect(conn);
 	if (!conn->other)
 		dd_ctx_reap(obj->ctx);
 	dd_event(obj, false);

@@ -52,12 +52,12 @@ struct dd_conn {
 /**
  * struct dd_server - a serving end
  * @conn: the end
- * @owed: messages in addition to dd_channel.received that have to be replied to before
+ * @unanswered: messages in addition to dd_channel.received that have to be replied to before
  *	its block may be given to another user
  */
 struct dd_server {
 	struct dd_conn conn;
-	u64 owed;
+	u64 unanswered;
 };
 
 /**
@@ -98,7 +98,7 @@ void dd_conn_exit(void);
 int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
 int dd_conn_close(struct dd_ctx *ctx, u64 serial);
 void dd_conn_end(struct dd_obj *obj);
-void dd_conn_sever(struct dd_conn *conn);
+void dd_conn_disconnect(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn, u64 timeout);
 void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any);
 void dd_conn_open(struct dd_conn *conn, u16 node);

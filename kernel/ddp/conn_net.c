@@ -62,7 +62,7 @@ struct dd_conn_net_call {
 };
 
 /* Store the properties of the other end, and allocate ops for its window. */
-int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn)
+int dd_conn_net_fill(const struct dd_conn_net_call *call, struct dd_conn *conn)
 {
 	const struct dd_conn_net_end *end = &call->remote;
 	struct dd_remote *r = call->r;
@@ -122,12 +122,12 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 		return -EPROTO;
 	err = dd_remote_found(r, le64_to_cpu(answer.chan), le16_to_cpu(call.remote.window),
 			      le16_to_cpu(call.remote.taken), 0);
-	return err ? err : dd_conn_net_learn(&call, conn);
+	return err ? err : dd_conn_net_fill(&call, conn);
 }
 
 /**
  * dd_conn_net_connect() - connect to a service of another node
- * @conn: the connecting end, equipped, its id reserved; its context is not
+ * @conn: the connecting end, set up, its id reserved; its context is not
  *	locked
  * @arg: request of user space
  *
@@ -176,7 +176,7 @@ int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg)
 /**
  * dd_conn_net_accept() - connect a serving end to its client on another node
  * @call: the request
- * @conn: the serving end, equipped, after dd_conn_net_learn()
+ * @conn: the serving end, set up, after dd_conn_net_fill()
  *
  * After the id is published the caller calls dd_remote_go().
  *

@@ -30,7 +30,7 @@ static inline u32 dd_conn_peer_id(const struct dd_conn *conn)
 
 void dd_conn_net_init(void);
 int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg);
-int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn);
+int dd_conn_net_fill(const struct dd_conn_net_call *call, struct dd_conn *conn);
 int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn);
 
 #endif /* _DD_CONN_NET_H */

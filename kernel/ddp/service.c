@@ -31,7 +31,7 @@ static size_t dd_service_blocks_size(const struct dd_service *svc)
  * reference to the service or a serving end find it and its segment dead; they access
  * only the memory of these structures.
  */
-static void dd_service_strip(struct dd_service *svc)
+static void dd_service_free_parts(struct dd_service *svc)
 {
 	u64 last = 0;
 	u32 i;
@@ -65,7 +65,7 @@ static void dd_service_release(struct dd_obj *obj)
 	struct dd_ctx *ctx = obj->ctx;
 	u32 i;
 
-	dd_service_strip(svc);
+	dd_service_free_parts(svc);
 	if (svc->list)
 		dd_list_put(svc->list);
 	if (svc->blocks) {
@@ -246,7 +246,7 @@ static void dd_service_end(struct dd_obj *obj)
 		dd_conn_put(conn);
 		cond_resched();
 	}
-	dd_service_strip(svc);
+	dd_service_free_parts(svc);
 	dd_event(obj, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);

@@ -200,7 +200,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 		       (seg->mem.offset >> PAGE_SHIFT));
 	/* From here on the notes come by the ring. */
 	spin_lock(&ch->lock);
-	err = ch->cut ? -ECONNRESET : dd_direct_drained(imp);
+	err = ch->closing ? -ECONNRESET : dd_direct_drained(imp);
 	if (!err) {
 		rx->base = imp->submitted;
 		ch->direct_rx = rx;
@@ -289,9 +289,9 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 	 * word asks which notes were delivered: settle that now if the closing end
 	 * has not come to it yet.
 	 */
-	if (READ_ONCE(ch->cut))
+	if (READ_ONCE(ch->closing))
 		dd_direct_revoke(ch);
-	if (ch->dead || ch->cut)
+	if (ch->dead || ch->closing)
 		return dd_direct_over(imp, arg);
 	if (arg->flags & DD_DIRECT_DROP)
 		return dd_direct_drop(imp);
@@ -442,7 +442,7 @@ static u64 dd_direct_arrived(const struct dd_channel *ch)
 
 /**
  * dd_direct_revoke() - end the direct path to a segment
- * @ch: the channel, cut; its list is locked, so the work is done once, and is complete
+ * @ch: the channel, closing; its list is locked, so the work is done once, and is complete
  *	before the channel is dead
  *
  * The dead word was set before. A sender that finds it zero after its stores made
@@ -567,7 +567,7 @@ int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout)
 	int err;
 
 	if (!READ_ONCE(imp->direct))
-		return READ_ONCE(ch->dead) || READ_ONCE(ch->cut) ? -ECONNRESET : -EINVAL;
+		return READ_ONCE(ch->dead) || READ_ONCE(ch->closing) ? -ECONNRESET : -EINVAL;
 	list = dd_channel_hold_list(ch);
 	if (!list)
 		return -ECONNRESET;

@@ -193,7 +193,7 @@ static bool dd_udp_may_gso(const struct dst_entry *dst)
 }
 
 /* Take over the properties of the current route. */
-static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
+static void dd_udp_set_mtu(struct dd_udp_peer *link, u32 mtu, bool gso)
 {
 	lockdep_assert_held(&link->lock);
 	link->gso = gso;
@@ -306,7 +306,7 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b, u64 n
 	if (b->ordered)
 		link->sending = false;
 	if (likely(ok))
-		dd_udp_learn(link, mtu, gso);
+		dd_udp_set_mtu(link, mtu, gso);
 	else
 		link->stats.tx_noroute++;
 }
