@@ -31,8 +31,6 @@
 #error "dd does not support PREEMPT_RT: it takes spinlocks with preemption off"
 #endif
 
-struct workqueue_struct *dd_wq;
-
 static int __init dd_init(void)
 {
 	int err;

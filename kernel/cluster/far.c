@@ -601,7 +601,7 @@ static void dd_far_revoked(struct dd_access *a, int error)
  * order, and its worker ends imports before it answers a query. So the answer to any query that
  * follows the CLOSE shows that the import has ended. Query a name that no segment has.
  */
-static int dd_far_settle(struct dd_access *a, ktime_t since)
+static int dd_far_access_finish(struct dd_access *a, ktime_t since)
 {
 	struct dd_remote *r = dd_far_access(a)->r;
 	s64 limit = (s64)READ_ONCE(r->peer->config.dead_ms) * NSEC_PER_MSEC;
@@ -642,7 +642,7 @@ static const struct dd_access_ops dd_far_access_ops = {
 	.get = dd_far_get,
 	.put = dd_far_put,
 	.revoked = dd_far_revoked,
-	.settle = dd_far_settle,
+	.finish = dd_far_access_finish,
 	.describe = dd_far_describe,
 };
 

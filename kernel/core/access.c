@@ -13,6 +13,7 @@
 #include "core/charge.h"
 #include "core/export.h"
 #include "core/hooks.h"
+#include "core/local.h"
 #include "core/notelist.h"
 #include "core/trace.h"
 #include "core/window.h"

@@ -25,7 +25,7 @@ struct dd_window;
  * @put: drop it
  * @revoked: the channel is dead: store @error for the importer and wake it. Called once,
  *	by a caller with a reference
- * @settle: wait until the node of the importer has processed @revoked, at most for the dead
+ * @finish: wait until the node of the importer has processed @revoked, at most for the dead
  *	time from @since on. Return 0 or %-EINTR. NULL for importers on this node
  * @describe: fill in @count, @pid and @uid. The export is locked
  */
@@ -33,7 +33,7 @@ struct dd_access_ops {
 	bool (*get)(struct dd_access *a);
 	void (*put)(struct dd_access *a);
 	void (*revoked)(struct dd_access *a, int error);
-	int (*settle)(struct dd_access *a, ktime_t since);
+	int (*finish)(struct dd_access *a, ktime_t since);
 	void (*describe)(struct dd_access *a, struct dd_importer *to);
 };
 

@@ -20,7 +20,7 @@
 #include "core/node.h"
 #include "core/window.h"
 
-const struct dd_event_ops *dd_events;
+struct workqueue_struct *dd_wq;
 
 static void dd_ctx_end_work(struct work_struct *work)
 {
@@ -84,14 +84,14 @@ void dd_ctx_reap(struct dd_ctx *ctx)
 }
 
 /**
- * dd_ctx_settle() - finish what a worker was to do for a context
+ * dd_ctx_finish() - finish what a worker was to do for a context
  * @ctx: the context, not locked; the caller holds a reference
  *
  * Work that has not begun is done here, so this waits for a worker only while that frees
  * objects of @ctx. Like dd_ctx_reap(), nothing is done in another process than the owner, which
  * may be exiting.
  */
-void dd_ctx_settle(struct dd_ctx *ctx)
+void dd_ctx_finish(struct dd_ctx *ctx)
 {
 	bool queued;
 
@@ -373,7 +373,7 @@ int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 			mutex_lock(&ctx->lock);
 			obj->ops->end(obj);
 			mutex_unlock(&ctx->lock);
-			err = obj->ops->settle ? obj->ops->settle(obj) : 0;
+			err = obj->ops->finish ? obj->ops->finish(obj) : 0;
 		}
 	}
 	dd_obj_put(obj);

@@ -128,7 +128,7 @@ void dd_ctx_put(struct dd_ctx *ctx);
 void dd_ctx_end(struct dd_ctx *ctx);
 void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later);
 void dd_ctx_reap(struct dd_ctx *ctx);
-void dd_ctx_settle(struct dd_ctx *ctx);
+void dd_ctx_finish(struct dd_ctx *ctx);
 void dd_ctx_wake(struct dd_ctx *ctx);
 
 bool dd_ctx_owned(const struct dd_ctx *ctx);

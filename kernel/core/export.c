@@ -493,10 +493,10 @@ static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
 	return found;
 }
 
-/* Keep the reference to one importer of each other node, for dd_export_settle(). */
+/* Keep the reference to one importer of each other node, for dd_export_finish(). */
 static bool dd_export_keep(struct dd_export *exp, struct dd_access *a)
 {
-	bool keep = a->ops->settle;
+	bool keep = a->ops->finish;
 	struct dd_access *other;
 
 	mutex_lock(&exp->lock);
@@ -545,7 +545,7 @@ static void dd_export_end(struct dd_obj *obj)
 }
 
 /* Each node has been notified before the first wait. */
-static int dd_export_settle(struct dd_obj *obj)
+static int dd_export_finish(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	ktime_t since = ktime_get();
@@ -553,7 +553,7 @@ static int dd_export_settle(struct dd_obj *obj)
 	int err = 0;
 
 	while (!err && (a = dd_export_settling(exp))) {
-		err = a->ops->settle(a, since);
+		err = a->ops->finish(a, since);
 		a->ops->put(a);
 	}
 	return err;
@@ -563,7 +563,7 @@ const struct dd_obj_ops dd_export_ops = {
 	.stage = DD_STAGE_NAMES,
 	.endable = true,
 	.end = dd_export_end,
-	.settle = dd_export_settle,
+	.finish = dd_export_finish,
 	.release = dd_export_release,
 };
 

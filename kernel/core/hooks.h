@@ -37,7 +37,7 @@ enum dd_stage {
  *	reference. Return 0, or %-EINTR: the object stays. NULL if there is no need
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference
- * @settle: after @end, %DD_IOC_END waits until other nodes know. The context is not locked, the
+ * @finish: after @end, %DD_IOC_END waits until other nodes know. The context is not locked, the
  *	caller holds a reference. Return 0 or %-EINTR. NULL if there is no need
  * @lost: with @import: another node has ended the access. The caller holds a reference
  * @release: the last reference was dropped
@@ -49,7 +49,7 @@ struct dd_obj_ops {
 	bool endable;
 	int (*drain)(struct dd_obj *obj);
 	void (*end)(struct dd_obj *obj);
-	int (*settle)(struct dd_obj *obj);
+	int (*finish)(struct dd_obj *obj);
 	void (*lost)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
 };
@@ -99,8 +99,6 @@ struct dd_link_ops {
 	void (*posted)(struct dd_channel *ch);
 	void (*report)(struct dd_channel *ch);
 };
-
-extern const struct dd_link_ops dd_link_local;
 
 /**
  * struct dd_event_ops - reports to user space

@@ -10,6 +10,7 @@
 #include "core/copy.h"
 #include "core/deposit.h"
 #include "core/hooks.h"
+#include "core/local.h"
 #include "core/notelist.h"
 #include "core/submit.h"
 #include "core/trace.h"

@@ -55,7 +55,7 @@ void dd_ring_wait_arm(const struct dd_ring_waiter *w)
 }
 
 /* Under the lock of the queue, which a waiter joins before it arms. */
-static void dd_ring_wait_settle(struct dd_ring *ring)
+static void ring_wait_update(struct dd_ring *ring)
 {
 	lockdep_assert_held(&ring->wait.lock);
 	WRITE_ONCE(ring->state->need_kick, !list_empty(&ring->wait.head));
@@ -72,7 +72,7 @@ void dd_ring_wait_end(struct dd_ring_waiter *w)
 
 	finish_wait(&ring->wait, &w->entry);
 	spin_lock_irqsave(&ring->wait.lock, flags);
-	dd_ring_wait_settle(ring);
+	ring_wait_update(ring);
 	spin_unlock_irqrestore(&ring->wait.lock, flags);
 }
 
@@ -101,7 +101,7 @@ void dd_rings_kick(struct dd_list *list)
 		spin_lock_irqsave(&ring->wait.lock, flags);
 		head = dd_ring_head(ring);
 		__wake_up_locked_key(&ring->wait, TASK_INTERRUPTIBLE, &head);
-		dd_ring_wait_settle(ring);
+		ring_wait_update(ring);
 		spin_unlock_irqrestore(&ring->wait.lock, flags);
 	}
 }

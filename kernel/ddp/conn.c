@@ -17,6 +17,7 @@
 #include "core/charge.h"
 #include "core/ctx.h"
 #include "core/import.h"
+#include "core/local.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/region.h"

@@ -52,7 +52,7 @@ static int dd_release(struct inode *inode, struct file *file)
 	struct dd_ctx *ctx = file->private_data;
 
 	dd_ctx_end(ctx);
-	dd_ctx_settle(ctx);
+	dd_ctx_finish(ctx);
 	dd_ctx_put(ctx);
 	return 0;
 }
@@ -63,7 +63,7 @@ static int dd_release(struct inode *inode, struct file *file)
  */
 static int dd_flush(struct file *file, fl_owner_t id)
 {
-	dd_ctx_settle(file->private_data);
+	dd_ctx_finish(file->private_data);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/import.h"
+#include "core/local.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/submit.h"
@@ -286,7 +287,7 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 
 	/*
 	 * The channel is revoked under this lock. A sender that has seen the dead
-	 * word asks which notes were delivered: settle that now if the closing end
+	 * word asks which notes were delivered: finish that now if the closing end
 	 * has not come to it yet.
 	 */
 	if (READ_ONCE(ch->closing))
@@ -381,7 +382,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 /* ---- revoking ----------------------------------------------------------- */
 
 /* Take over the sender's count: later stores are not delivered. */
-static void dd_direct_settle(struct dd_channel *ch, u64 arrived)
+static void direct_set_counts(struct dd_channel *ch, u64 arrived)
 {
 	struct dd_direct_rx *rx = ch->direct_rx;
 	struct dd_import *imp = ch->importer;
@@ -469,7 +470,7 @@ u64 dd_direct_revoke(struct dd_channel *ch)
 		arrived = dd_direct_arrived(ch);
 		dd_ring_leave(rx->ring, rx->slots, rx->end);
 		dd_direct_hide(rx);
-		dd_direct_settle(ch, arrived);
+		direct_set_counts(ch, arrived);
 	}
 	return rx->end;
 }
