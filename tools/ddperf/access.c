@@ -17,8 +17,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "access.h"
 #include "dd_mem.h"
+#include "insn.h"
 #include "pair.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 #define ROUND_BYTES	(64u << 20)

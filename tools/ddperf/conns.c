@@ -19,7 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "conns.h"
 #include "pair.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 #define COUNT	100000
@@ -221,19 +224,18 @@ static void be_server(const struct perf_options *o, int control,
 	_exit(TOOL_OK);
 }
 
-void conns_answer(int control)
+void conns_answer(struct side *s)
 {
 	struct setup setup;
 	const struct perf_options *o = &setup.o;
 
-	perf_serves(control, false);
-	if (!get(control, &setup, sizeof(setup)) || !o->size || o->block > SIZE_MAX_BYTES ||
+	if (!get(s->control, &setup, sizeof(setup)) || !o->size || o->block > SIZE_MAX_BYTES ||
 	    o->block < o->size || o->block % 8 || !o->connections ||
 	    o->connections > CONNECTIONS_MAX || !setup.processes ||
 	    setup.processes > PROCESSES_MAX)
 		_exit(TOOL_FAILED);
 	group = setup.group;
-	be_server(o, control, setup.processes);
+	be_server(o, s->control, setup.processes);
 }
 
 /* --- a client ------------------------------------------------------------- */

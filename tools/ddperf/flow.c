@@ -15,7 +15,12 @@
 
 #include <linux/dd_ddp.h>
 
+#include "flow.h"
+#include "insn.h"
+#include "method.h"
 #include "pair.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 #define ACK_SIZE	8	/* bytes in the message that ends a one-way run */
@@ -171,6 +176,7 @@ void flow_answer(struct side *s)
 	struct command c;
 	uint64_t count;
 
+	pair_accept(s);
 	for (;;) {
 		pair_get(s, &c, sizeof(c));
 		if (c.test >= TESTS || c.method >= METHODS || c.size > s->hello.size)
@@ -575,7 +581,7 @@ int perf_flow(enum test test, const struct perf_options *options)
 			/* Pairs of another window stay open, idle. */
 			o.window = window;
 			s = allocate(1, sizeof(*s));
-			pair_open(s, &o, largest(&o));
+			pair_open(s, &o, largest(&o), flow_answer);
 			if (first && s->net)
 				report_path(s, j);
 		}

@@ -22,7 +22,10 @@
 
 #include "dd_mem.h"
 #include "fedex.h"
+#include "insn.h"
 #include "pair.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 #define COUNT		2000

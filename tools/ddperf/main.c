@@ -11,7 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "access.h"
+#include "conns.h"
+#include "flow.h"
+#include "insn.h"
+#include "mem.h"
+#include "method.h"
+#include "pair.h"
+#include "process.h"
 #include "../common/tool.h"
 
 static const char usage[] =
@@ -94,6 +101,17 @@ static const struct option long_options[] = {
 #define FLOW	COMMON "sncrtZm"
 #define NET	"op"
 
+static int serve(const struct perf_options *o)
+{
+	static pair_answer *const answers[NET_KINDS] = {
+		[NET_PAIR] = flow_answer,
+		[NET_CONNS] = conns_answer,
+		[NET_ACCESS] = access_answer,
+	};
+
+	net_serve(o->port, answers);
+}
+
 /**
  * struct test_command - a test
  * @name: its name on the command line
@@ -129,7 +147,7 @@ static const struct test_command {
 	{ "put", true, COMMON NET "sncrN", 64, .run = perf_put },
 	{ "get", true, COMMON NET "sncrN", 64, .run = perf_get },
 	{ "cas", true, COMMON NET "ncrN", 8, .run = perf_cas },
-	{ "serve", true, "hVp", 64, .run = net_serve },
+	{ "serve", true, "hVp", 64, .run = serve },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -252,7 +270,7 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 	}
 	if (optind < argc)
 		tool_usage("'%s' is no option", argv[optind]);
-	if (cmd->net && o->node < 0 && cmd->run != net_serve)
+	if (cmd->net && o->node < 0 && cmd->run != serve)
 		tool_usage("--node: the number of the other node is missing");
 	if (o->size_count > 1 && !strchr(cmd->options, 'm'))
 		tool_usage("--size: only one");

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "mem.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 #define BLOCK		64	/* bytes in a serving connection's block */

@@ -14,7 +14,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "method.h"
 #include "pair.h"
+#include "process.h"
 #include "../common/tool.h"
 
 /* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */

@@ -9,6 +9,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <json-c/json.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "pair.h"
+#include "process.h"
 #include "../common/tool.h"
 
 /**
@@ -196,11 +198,17 @@ static void begin(struct side *s)
 
 /* --- the server ----------------------------------------------------------- */
 
-static void serve_client(struct side *s)
+void pair_accept(struct side *s)
 {
 	char service[64] = "";
 	int i;
 
+	if (s->net) {
+		pair_get(s, &s->hello, sizeof(s->hello));
+		if (!s->hello.size || s->hello.size > SIZE_MAX_BYTES)
+			perf_fail(TOOL_FAILED, "the client's message size is out of range");
+		map_memory(s);
+	}
 	pin(s->hello.cpu);
 	begin(s);
 	snprintf(service, sizeof(service), "ddperf.%d", (int)getpid());
@@ -210,11 +218,9 @@ static void serve_client(struct side *s)
 	pair_put(s, service, sizeof(service));
 	for (i = 0; i < link_count(s); i++)
 		accept_link(s, i);
-	flow_answer(s);
-	_exit(TOOL_OK);
 }
 
-pid_t pair_fork(struct side *s, void (*serve)(struct side *s))
+pid_t pair_fork(struct side *s, pair_answer *answer)
 {
 	int control[2], packet[2];
 	pid_t client = getpid(), pid;
@@ -235,7 +241,7 @@ pid_t pair_fork(struct side *s, void (*serve)(struct side *s))
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	perf_serves(s->control, true);
-	serve(s);
+	answer(s);
 	_exit(TOOL_OK);
 }
 
@@ -246,7 +252,7 @@ static void no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 }
 
-static void answer(int control)
+static void serve_client(int control, pair_answer *const answers[NET_KINDS])
 {
 	struct side s = { .me = 1, .net = true, .control = control, .socket = control };
 	struct greeting g;
@@ -254,17 +260,10 @@ static void answer(int control)
 	no_delay(control);
 	perf_serves(control, false);
 	pair_get(&s, &g, sizeof(g));
-	if (memcmp(g.magic, GREETING, sizeof(GREETING)))
+	if (memcmp(g.magic, GREETING, sizeof(GREETING)) || g.kind >= NET_KINDS)
 		perf_fail(TOOL_FAILED, "a client of another version");
-	if (g.kind == NET_CONNS)
-		conns_answer(control);
-	if (g.kind == NET_ACCESS)
-		access_answer(&s);
-	pair_get(&s, &s.hello, sizeof(s.hello));
-	if (!s.hello.size || s.hello.size > SIZE_MAX_BYTES)
-		perf_fail(TOOL_FAILED, "the client's message size is out of range");
-	map_memory(&s);
-	serve_client(&s);
+	answers[g.kind](&s);
+	_exit(TOOL_OK);
 }
 
 /* IPv6 sockets take IPv4 as well; some machines have no IPv6. */
@@ -287,9 +286,9 @@ static int listen_at(unsigned int port)
 	return fd;
 }
 
-int net_serve(const struct perf_options *o)
+void net_serve(unsigned int port, pair_answer *const answers[NET_KINDS])
 {
-	int fd = listen_at(o->port), client;
+	int fd = listen_at(port), client;
 
 	tool_raise_memlock();
 	signal(SIGCHLD, SIG_IGN);
@@ -303,7 +302,7 @@ int net_serve(const struct perf_options *o)
 			close(fd);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			signal(SIGCHLD, SIG_DFL);
-			answer(client);
+			serve_client(client, answers);
 		}
 		close(client);
 	}
@@ -337,7 +336,7 @@ int net_connect(const struct perf_options *o, enum net_kind kind)
 	return s.control;
 }
 
-void pair_open(struct side *s, const struct perf_options *o, size_t size)
+void pair_open(struct side *s, const struct perf_options *o, size_t size, pair_answer *answer)
 {
 	char service[64];
 	int i;
@@ -361,7 +360,7 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size)
 		s->control = s->socket = net_connect(o, NET_PAIR);
 		pair_put(s, &s->hello, sizeof(s->hello));
 	} else {
-		pair_fork(s, serve_client);
+		pair_fork(s, answer);
 	}
 	pin(o->cpus[0]);
 	begin(s);

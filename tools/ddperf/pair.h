@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The two sides of a measurement, and the methods between them.
+ * The two sides of a measurement.
  *
  * Copyright (C) 2026 The dd authors
  */
 #ifndef DDPERF_PAIR_H
 #define DDPERF_PAIR_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "perf.h"
+#include "dd.h"
+#include "options.h"
 
 #define CACHE_LINE	128	/* two lines: processors prefetch the neighbour */
 
@@ -110,29 +114,29 @@ struct side {
 	struct link links[LINKS];
 };
 
-/* --- pair.c: set-up ------------------------------------------------------- */
+/* What a server does for its client, until that hangs up. */
+typedef void pair_answer(struct side *s);
 
-enum net_kind { NET_PAIR, NET_CONNS, NET_ACCESS };
+/* The client's side, with a server started, by @answer, or found; exits if that fails. */
+void pair_open(struct side *s, const struct perf_options *o, size_t size, pair_answer *answer);
 
-/* The client's side, with a server started or found; exits if that fails. */
-void pair_open(struct side *s, const struct perf_options *o, size_t size);
+/* The server's side for pair_open(); exits if that fails. */
+void pair_accept(struct side *s);
 
-/* Start a server on this node; it calls @serve. Returns its process. */
-pid_t pair_fork(struct side *s, void (*serve)(struct side *s));
+/* Start a server on this node. Returns its process. */
+pid_t pair_fork(struct side *s, pair_answer *answer);
 
 /* Fixed records on the control socket; both exit if the other side has ended. */
 void pair_put(const struct side *s, const void *p, size_t size);
 void pair_get(const struct side *s, void *p, size_t size);
 
+enum net_kind { NET_PAIR, NET_CONNS, NET_ACCESS, NET_KINDS };
+
 /* A socket for commands to the server of o->node; exits if that fails. */
 int net_connect(const struct perf_options *o, enum net_kind kind);
 
-/* The server's loop: commands, until the client hangs up. */
-void flow_answer(struct side *s);
-void conns_answer(int control);
-
-/* Export memory until the client hangs up. */
-void access_answer(struct side *s);
+/* Serve clients of other nodes, by the answer for their kind. */
+void net_serve(unsigned int port, pair_answer *const answers[NET_KINDS]) __attribute__((noreturn));
 
 /**
  * struct peer - what ddctl reports of another node
@@ -150,42 +154,5 @@ struct peer {
 
 /* False if there is no such peer, or no ddctl. */
 bool peer_look(struct peer *p, int node);
-
-/* --- method.c: ways to carry a message ------------------------------------ */
-
-/* As --sleep says, or always in one way. */
-enum waiting { WAITS_BY_OPTION, WAITS_SPINNING, WAITS_ASLEEP };
-
-/**
- * struct method - one way to carry a message
- * @name: for reports
- * @what: description for reports
- * @tests: bit per enum test that it takes part in
- * @where: HERE within a node, NET between nodes, or both
- * @waiting: how both sides wait
- * @limit: largest message, 0 for any
- * @send: send a message; waits while a window of messages is unconsumed
- * @recv: wait for a message, return its address
- *
- * @send and @recv exit if they fail: a measurement with errors is not reported.
- */
-struct method {
-	const char *name;
-	const char *what;
-	unsigned int tests;
-	enum { HERE = 1, NET = 2 } where;
-	enum waiting waiting;
-	size_t limit;
-	void (*send)(struct side *s, size_t size);
-	char *(*recv)(struct side *s, size_t size);
-};
-
-#define METHODS	11
-
-/* Direct deposit is the first one. */
-extern const struct method methods[METHODS];
-
-/* Whether @list, names separated by commas or NULL for all, has @m. */
-bool method_chosen(const struct method *m, const char *list);
 
 #endif /* DDPERF_PAIR_H */

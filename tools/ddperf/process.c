@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "process.h"
 #include "../common/tool.h"
 
 #define MESSAGE_TIMEOUT	2000	/* ms, for a message that is still on its way */

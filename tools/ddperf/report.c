@@ -14,7 +14,8 @@
 #include <cpuid.h>
 #endif
 
-#include "perf.h"
+#include "process.h"
+#include "report.h"
 #include "../common/tool.h"
 
 /* --- numbers -------------------------------------------------------------- */

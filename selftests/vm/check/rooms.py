@@ -36,7 +36,7 @@ LIB = {
 FOLDERS = ("kernel/*", "lib/*", "tools/*")
 # Not refused yet: circles in these folders, names from above in these trees.
 CIRCLES = ("kernel/admin", "kernel/cluster", "kernel/core", "kernel/ddp", "kernel/transport",
-           "kernel/udp", "lib/core", "lib/mem", "tools/ddperf", "tools/rmclerk",
+           "kernel/udp", "lib/core", "lib/mem", "tools/rmclerk",
            "tools/rmfs")
 UPWARDS = ("kernel", "lib")
 
