@@ -8,7 +8,7 @@
 LIBDD_SONAME	:= libdd.so.0
 LIBDD_DIR	:= $(BUILD)/lib
 LIBDD_OBJ	:= $(BUILD)/obj/lib
-LIBDD_SRCS	:= $(wildcard lib/core/*.c lib/ddp/*.c lib/mem/*.c)
+LIBDD_SRCS	:= $(wildcard $(addsuffix /*.c,$(addprefix lib/,core conn mem ddp)))
 LIBDD_OBJS	:= $(LIBDD_SRCS:lib/%.c=$(LIBDD_OBJ)/%.o)
 LIBDD_SHARED	:= $(LIBDD_DIR)/$(LIBDD_SONAME)
 LIBDD_STATIC	:= $(LIBDD_DIR)/libdd.a
@@ -29,22 +29,18 @@ MANDIR		?= $(PREFIX)/share/man
 
 # One object serves both libraries: no interposition within the shared one.
 LIBDD_CFLAGS	= $(CFLAGS) -D_GNU_SOURCE -pthread -fPIC \
-		  -Ilib/core -fvisibility=hidden -fno-plt -fno-tree-slp-vectorize \
+		  -fvisibility=hidden -fno-plt -fno-tree-slp-vectorize \
 		  -Wshadow -Wvla
 
 ALL_LIBS += $(LIBDD_LINK) $(LIBDD_STATIC) $(LIBDD_PC)
 
-$(LIBDD_OBJ)/core/%.o: lib/core/%.c
-	@mkdir -p $(@D)
-	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
+# A folder includes the headers of those below it.
+$(LIBDD_OBJ)/core/%.o $(LIBDD_OBJ)/mem/%.o: LIBDD_BELOW = -Ilib/core
+$(LIBDD_OBJ)/conn/%.o $(LIBDD_OBJ)/ddp/%.o: LIBDD_BELOW = -Ilib/core -Ilib/conn
 
-$(LIBDD_OBJ)/ddp/%.o: lib/ddp/%.c
+$(LIBDD_OBJS): $(LIBDD_OBJ)/%.o: lib/%.c
 	@mkdir -p $(@D)
-	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
-
-$(LIBDD_OBJ)/mem/%.o: lib/mem/%.c
-	@mkdir -p $(@D)
-	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
+	$(CC) $(LIBDD_CFLAGS) $(LIBDD_BELOW) -c -o $@ $<
 
 # dd_version()
 $(LIBDD_OBJ)/core/open.o: Makefile

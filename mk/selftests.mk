@@ -56,6 +56,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 
 # The library's system calls fail at will.
 $(addprefix $(SELFTEST_DIR)/lib_,direct errors notes): $(BUILD)/obj/selftests/lib/faulty.o
+$(BUILD)/obj/selftests/lib/lib_direct.o: SELFTEST_CFLAGS += -Ilib/core
 $(addprefix $(SELFTEST_DIR)/lib_,direct errors notes): LDFLAGS += \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
 

@@ -133,7 +133,7 @@ void ddi_reason_kernel(struct dd *h, int error)
 
 	if (error == -ENETDOWN)
 		ddi_reason(h, error, "node %d, this one, is down: 'ddctl node up' starts it",
-			   dd_node(h));
+			   ddi_load(&ddi_head(h)->node));
 	else if (text)
 		ddi_reason(h, error, "%s", text);
 }

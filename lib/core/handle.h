@@ -41,6 +41,8 @@
 #define DDI_LINE	64	/* bytes in a cache line */
 #define DDI_PAGE_MAX	65536	/* the largest page size of any architecture */
 
+#define DDI_RELEASES	4	/* folders above that have state in a handle */
+
 #define DDI_BUCKETS	(1u << 18)
 #define DDI_BUCKET(id)	((uint32_t)(id) % DDI_BUCKETS)
 #define DDI_UNIT_BUCKETS	(1u << 16)
@@ -74,6 +76,8 @@ struct dd {
 			int64_t cpus_until;	/* when @cpus expires */
 			char *area;		/* mapping shared with the kernel */
 			pthread_mutex_t lock;
+			/* by dd_shutdown(); NULL behind the last one */
+			void (*releases[DDI_RELEASES + 1])(struct dd *h);
 			struct ddi_list *all_lists;
 			struct ddi_service *services;
 			struct ddi_conn *conns;		/* all records */
@@ -113,13 +117,5 @@ static inline const struct dd_area_head *ddi_head(const struct dd *h)
 
 /* The record of a bucket; it may be bound to another id by now. */
 #define ddi_table_get(table, id)	ddi_load_acquire(&(table)[DDI_BUCKET(id)])
-
-/* These return what the kernel returned, or the kernel's -errno. */
-int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
-int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
-int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial);
-void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot);
-
-void ddi_mem_release(struct dd *h);
 
 #endif /* _DD_HANDLE_H */

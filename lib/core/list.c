@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dev.h"
 #include "error.h"
 #include "list.h"
 

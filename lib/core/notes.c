@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "deposit.h"
+#include "dev.h"
 #include "list.h"
 #include "notes.h"
 

@@ -7,43 +7,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "direct_tx.h"
+#include "dev.h"
 #include "error.h"
 #include "list.h"
+#include "open.h"
 #include "region.h"
 
 #define DD_DEVICE	"/dev/dd"
-
-int ddi_ioctl(struct dd *h, unsigned long request, void *arg)
-{
-	int ret = ioctl(h->fd, request, arg);
-
-	return ret < 0 ? -errno : ret;
-}
-
-int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
-{
-	return ddi_ioctl(h, request, (void *)(unsigned long)id);
-}
-
-int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
-{
-	/* Where a long has 32 bits, the kernel takes the address of the serial. */
-	return ddi_ioctl(h, request, sizeof(long) < sizeof(serial) ?
-			 (void *)&serial : (void *)(unsigned long)serial);
-}
-
-/* Map memory of the device; NULL and errno if that fails. */
-void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot)
-{
-	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
-
-	return at == MAP_FAILED ? NULL : at;
-}
 
 static int not_opened(int error)
 {
@@ -114,7 +87,6 @@ void __lsan_unregister_root_region(const void *start, size_t size) __attribute__
 static void handle_free(struct dd *h)
 {
 	ddi_list_release(h);
-	ddi_conn_release(h);
 	pthread_rwlock_destroy(&h->region_lock);
 	pthread_mutex_destroy(&h->reason_lock);
 	pthread_mutex_destroy(&h->direct_lock);
@@ -161,13 +133,22 @@ DD_API int dd_open(struct dd **handle)
 	return 0;
 }
 
+void ddi_at_shutdown(struct dd *h, void (*release)(struct dd *h))
+{
+	int i = 0;
+
+	while (h->releases[i] && h->releases[i] != release)
+		i++;
+	h->releases[i] = release;
+}
+
 DD_API int dd_shutdown(struct dd *h)
 {
 	if (!ddi_alive(h))
 		return -EBADID;
 
-	ddi_direct_release(h);
-	ddi_mem_release(h);
+	for (int i = 0; h->releases[i]; i++)
+		h->releases[i](h);
 	munmap(h->area, DD_AREA_SIZE);
 	ddi_region_release(h);
 	close(h->fd);

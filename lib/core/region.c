@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <linux/dd_mem.h>
 
+#include "dev.h"
 #include "error.h"
 #include "region.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * wait.c - deadlines, spinning where that helps, sleeping, and waiting for a lock
+ * wait.c - deadlines, spinning where that helps, and sleeping
  *
  * Copyright (C) 2026 The dd authors
  *
@@ -21,14 +21,12 @@
  * With several CPUs, unless the sender was seen on this one, the first looks are done
  * without a clock. They take less time than falling asleep, and find a quick answer.
  */
-#include <linux/futex.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dev.h"
 #include "error.h"
-#include "lock.h"
 #include "wait.h"
 
 #define SPIN_MIN	50000		/* ns; also where it starts */
@@ -298,47 +296,4 @@ int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
 	} while (ret == -EINTR);
 	return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);
-}
-
-/*
- * Not a pthread_mutex_t: ThreadSanitizer does not know pthread_mutex_clocklock(), and musl does
- * not have it.
- *
- * A thread that has waited leaves bit 1 set, because others may still wait: at worst
- * this causes one needless wake-up. errno of the caller is kept.
- */
-int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline)
-{
-	const uint32_t both = DDI_LOCK_HELD | DDI_LOCK_WAITED;
-	int saved = errno, ret = 0;
-	struct timespec left;
-
-	while (__atomic_exchange_n(&lock->state, both, __ATOMIC_ACQUIRE) &
-	       DDI_LOCK_HELD) {
-		if (ddi_passed(deadline)) {
-			ret = -ETIMEDOUT;
-			break;
-		}
-		left = ddi_timespec(ddi_remaining(deadline));
-		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, both, &left);
-	}
-	errno = saved;
-	return ret;
-}
-
-/*
- * Called after the lock was left with bit 1 set. If another thread holds it by now,
- * bit 1 is still set and that thread wakes the waiters; if the bit is clear, the
- * thread that cleared it has woken one.
- */
-int ddi_lock_wake(struct ddi_lock *lock)
-{
-	uint32_t expected = DDI_LOCK_WAITED;
-	int saved = errno;
-
-	if (__atomic_compare_exchange_n(&lock->state, &expected, 0, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
-	errno = saved;
-	return 0;
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "conn.h"
+#include "dev.h"
 #include "error.h"
 #include "list.h"
+#include "open.h"
 #include "region.h"
 
 static int name_copy(struct dd *h, unsigned char *to, const char *name)
@@ -65,6 +67,7 @@ static int serve_locked(struct dd *h, struct dd_serve *sv)
 		s->list = ddi_list_bind(h, sv->list, sv->list_unit);
 		s->next = h->services;
 		if (s->list) {
+			ddi_at_shutdown(h, ddi_conn_release);
 			h->services = s;
 			return 0;
 		}

@@ -11,6 +11,7 @@
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
+#include "dev.h"
 #include "list.h"
 #include "region.h"
 

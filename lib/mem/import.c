@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "mem.h"
+#include "import.h"
+#include "open.h"
 
 static void window_open(struct dd_mem *m)
 {
@@ -32,7 +33,7 @@ static void window_open(struct dd_mem *m)
 }
 
 /* The import is made. Without windows, requests go by the kernel. */
-void ddi_mem_up(struct dd_mem *m, uint64_t size)
+static void mem_up(struct dd_mem *m, uint64_t size)
 {
 	ddi_store(&m->size, size);
 	if (!m->result)
@@ -48,7 +49,7 @@ static void window_close(struct dd_mem *m)
 }
 
 /* The handle is being shut down: a window would keep the device open. */
-void ddi_mem_release(struct dd *h)
+static void mem_release(struct dd *h)
 {
 	struct dd_mem *m;
 
@@ -66,6 +67,7 @@ static void mem_insert(struct dd_mem *m)
 	pthread_mutex_lock(&h->lock);
 	m->link = &h->mems;
 	m->next = h->mems;
+	ddi_at_shutdown(h, mem_release);
 	if (m->next)
 		m->next->link = &m->next;
 	h->mems = m;
@@ -123,9 +125,46 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 			m->word = NULL;
 	}
 	if (i.length)
-		ddi_mem_up(m, i.length);
+		mem_up(m, i.length);
 	mem_insert(m);
 	*mem = m;
+	return 0;
+}
+
+/* A signal handler may use the import. */
+void ddi_mem_lock(struct dd_mem *m, sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_mutex_lock(&m->lock);
+}
+
+void ddi_mem_unlock(struct dd_mem *m, const sigset_t *before)
+{
+	pthread_mutex_unlock(&m->lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
+{
+	sigset_t before;
+	int ret;
+
+	if (!m)
+		return -EINVAL;
+	if (!ddi_load(&m->h->board.alive))
+		return -ESTALE;
+	if (timeout < -1)
+		return -EINVAL;
+	ret = ddi_await(m->h, m->serial, DD_WAIT_UP, 0, timeout);
+	if (ret)
+		return ret;
+	ddi_mem_lock(m, &before);
+	if (!m->size)
+		mem_up(m, ddi_load(&m->cell->peer_size));
+	ddi_mem_unlock(m, &before);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "deposit.h"
-#include "mem.h"
+#include "request.h"
 
 #define FETCH_PART	256	/* bytes that are copied at a time to change their alignment */
 

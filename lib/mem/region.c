@@ -8,6 +8,7 @@
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
+#include "dev.h"
 #include "error.h"
 #include "region.h"
 

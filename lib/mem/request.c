@@ -13,12 +13,10 @@
  * that releases it soon.
  */
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 
-#include "mem.h"
 #include "region.h"
-#include "wait.h"
+#include "request.h"
 
 #define MEM_WITHHELD_NS	1000000000ull
 #define MEM_FEW		256	/* bytes that the kernel copies faster if they are not wired */
@@ -136,22 +134,6 @@ static int mem_done(struct dd_mem *m, uint64_t n)
 	}
 }
 
-/* A signal handler may use the import. */
-static void mem_lock(struct dd_mem *m, sigset_t *before)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, before);
-	pthread_mutex_lock(&m->lock);
-}
-
-static void mem_unlock(struct dd_mem *m, const sigset_t *before)
-{
-	pthread_mutex_unlock(&m->lock);
-	pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
 /*
  * Collect the results of requests that are done: for the calls that wait for them, or the first
  * error for dd_fence(). The caller holds the lock.
@@ -186,7 +168,7 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 	sigset_t before;
 	uint64_t last;
 
-	mem_lock(m, &before);
+	ddi_mem_lock(m, &before);
 	mem_collect(m);
 	last = ddi_load(&m->cell->submitted);
 	/* The result of a request replaces that of the one %DD_RESULTS before it. */
@@ -196,7 +178,7 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 		ret = last + 1;
 		ddi_store(&m->call[ret % DD_RESULTS], call);
 	}
-	mem_unlock(m, &before);
+	ddi_mem_unlock(m, &before);
 	return ret;
 }
 
@@ -228,8 +210,8 @@ static int mem_end(struct dd_mem *m, uint64_t n, int *call)
 	if (!__atomic_compare_exchange_n(&m->call[n % DD_RESULTS], &mine, left, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		/* It was collected. The thread that stores it in *@call holds the lock. */
-		mem_lock(m, &before);
-		mem_unlock(m, &before);
+		ddi_mem_lock(m, &before);
+		ddi_mem_unlock(m, &before);
 		result = *call;
 	}
 	return ret && ret != -ETIMEDOUT ? ret : result;
@@ -272,27 +254,6 @@ int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 	return m->result ? mem_begin(m, sqe, local, len, NULL) : mem_local(m, sqe, local, len);
 }
 
-DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
-{
-	sigset_t before;
-	int ret;
-
-	if (!m)
-		return -EINVAL;
-	if (!ddi_load(&m->h->board.alive))
-		return -ESTALE;
-	if (timeout < -1)
-		return -EINVAL;
-	ret = ddi_await(m->h, m->serial, DD_WAIT_UP, 0, timeout);
-	if (ret)
-		return ret;
-	mem_lock(m, &before);
-	if (!m->size)
-		ddi_mem_up(m, ddi_load(&m->cell->peer_size));
-	mem_unlock(m, &before);
-	return 0;
-}
-
 DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 {
 	int ret;
@@ -327,10 +288,10 @@ DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 	ret = mem_await(m, ddi_load(&m->cell->submitted), timeout);
 	if (ret || !m->result)
 		return ret;
-	mem_lock(m, &before);
+	ddi_mem_lock(m, &before);
 	mem_collect(m);
 	ret = -m->error;
 	m->error = 0;
-	mem_unlock(m, &before);
+	ddi_mem_unlock(m, &before);
 	return ret;
 }

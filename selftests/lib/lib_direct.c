@@ -9,7 +9,7 @@
 #include <string.h>
 #include <linux/dd_ddp.h>
 
-#include "../../lib/core/conn.h"
+#include "../../lib/conn/conn.h"
 #include "../../lib/core/list.h"
 #include "echo.h"
 #include "faulty.h"

@@ -21,7 +21,7 @@ build() {
 	rm -rf "$dir"
 	mkdir -p "$dir/o" "$DIR/$name"
 	cp --parents -t "$dir" kernel/core/rings.h kernel/core/deferred.h \
-		lib/core/*.[ch] lib/ddp/*.[ch] lib/mem/*.[ch] || return
+		lib/{core,conn,mem,ddp}/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"
@@ -33,8 +33,8 @@ build() {
 	fi
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
-		-I"$dir/lib/core" "$@")
-	for file in "$dir"/lib/{core,ddp,mem}/*.c selftests/lib/ring_kernel.c; do
+		-I"$dir/lib/core" -I"$dir/lib/conn" "$@")
+	for file in "$dir"/lib/{core,conn,mem,ddp}/*.c selftests/lib/ring_kernel.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/${file//\//-}.o" \
 			"$file" || return
 	done
@@ -86,15 +86,15 @@ if [ "$(nproc)" = 1 ]; then
 else
 	check "each receiver is woken" holds plain wake -O2
 	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
-		lib/core/send.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
+		lib/conn/send.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
 	check "without the receiver's barrier a wake-up is lost" \
 		breaks no-receiver-barrier kernel/core/rings.h '/smp_mb();/d'
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a data race: a note is stored too early" races note-early \
-	lib/core/send.c "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
+	lib/conn/send.c "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
 check "a data race: a note is read too early" races read-early \
 	lib/core/atomic.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
 check "a data race: a slot is released too early" races slot-early \
-	lib/core/recv.c 's/ddi_store_mb(head,/ddi_store(head,/'
+	lib/conn/recv.c 's/ddi_store_mb(head,/ddi_store(head,/'
 finish

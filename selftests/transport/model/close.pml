@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A close while a message is being sent directly: post() of
- * lib/core/send.c, dd_direct_revoke() of kernel/direct/direct.c, and the reader of
- * lib/core/recv.c, which on the close note looks at the ring once more.
+ * lib/conn/send.c, dd_direct_revoke() of kernel/direct/direct.c, and the reader of
+ * lib/conn/recv.c, which on the close note looks at the ring once more.
  *
  * Stores wait in a buffer of their CPU, as in wake.pml, and leave it in their
  * order. A sender that finds the dead word asks the kernel, which has looked at the

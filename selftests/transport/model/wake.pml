@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Waking a receiver that sleeps while others post to its direct rings: the
- * sender's side of lib/core/send.c (post()), and kernel/direct/direct.c
+ * sender's side of lib/conn/send.c (post()), and kernel/direct/direct.c
  * (dd_rings_arm(), dd_direct_wake()).
  *
  * Stores wait in a buffer of their CPU until it is drained: at any time, and at

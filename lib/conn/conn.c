@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "deposit.h"
-#include "direct_tx.h"
+#include "conn.h"
+#include "dev.h"
 #include "error.h"
 #include "list.h"
+#include "open.h"
 #include "region.h"
 
 /* dd.lock is held. */
@@ -45,15 +46,28 @@ static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 	c->same = *bucket;
 	*bucket = c;
 	c->next = h->conns;
+	ddi_at_shutdown(h, ddi_conn_release);
 	ddi_store_release(&h->conns, c);
 	return c;
+}
+
+/* The connection is locked, and bound to no serial. */
+static void direct_close(struct dd *h, struct ddi_conn *c)
+{
+	struct ddi_direct_tx *tx = c->tx;
+
+	c->tx_ask = 0;
+	c->quick = NULL;
+	ddi_store(&c->tx, NULL);
+	if (tx)
+		ddi_direct_close(h, tx);
 }
 
 /* The connection is locked, and no serial finds it. */
 static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
 		      const struct dd_conn_info *info)
 {
-	ddi_direct_close(h, c);
+	direct_close(h, c);
 	c->got = 0;
 	c->got_mask = info->service && info->type == DD_TYPE_RPC ? ~0u : 0;
 	c->service = info->service;
@@ -179,7 +193,7 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 	ddi_lock(&c->lock);
 	ddi_store(&c->dead, 0);
 	ddi_store_release(&c->serial, DDI_UNBOUND);
-	ddi_direct_close(h, c);
+	direct_close(h, c);
 	ddi_unlock(&c->lock);
 }
 
@@ -300,6 +314,7 @@ void ddi_conn_release(struct dd *h)
 
 	while ((c = h->conns)) {
 		h->conns = c->next;
+		direct_close(h, c);
 		free(c);
 	}
 	while ((s = h->services)) {

@@ -4,14 +4,14 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "deposit.h"
+#include "dev.h"
 #include "direct_tx.h"
-#include "error.h"
 #include "list.h"
-#include "region.h"
 
 /*
  * Connections of a handle that send directly. Each takes a mapping, of which a process
@@ -67,7 +67,7 @@ static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 }
 
 /* Undo what tx_new() and tx_get() did. */
-static void tx_free(struct dd *h, struct ddi_direct_tx *tx)
+void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx)
 {
 	struct ddi_tx_ring *ring = tx->ring, **link = &h->tx_rings;
 
@@ -105,9 +105,9 @@ static struct ddi_direct_tx *tx_new(struct dd *h, struct dd_cell *cell)
 }
 
 /* Get a direct path, and map it. */
-static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *tx)
+static int tx_get(struct dd *h, struct dd_cell *cell, uint64_t serial, struct ddi_direct_tx *tx)
 {
-	struct dd_direct d = { .size = sizeof(d), .conn = c->serial };
+	struct dd_direct d = { .size = sizeof(d), .conn = serial };
 	int ret;
 
 	/*
@@ -128,61 +128,41 @@ static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *
 		tx->block = ddi_map(h, d.block, d.block_size, PROT_READ | PROT_WRITE);
 	if (tx->block) {
 		/* The kernel shows this count in reports, and continues from it. */
-		ddi_store((ddi_word *)c->cell->sq[0].meta, tx->submitted);
+		ddi_store((ddi_word *)cell->sq[0].meta, tx->submitted);
 		return 0;
 	}
-	/* Before tx_free(): the next user of that ring starts with a new record. */
-	d = (struct dd_direct){ .size = sizeof(d), .conn = c->serial,
-				.flags = DD_DIRECT_DROP };
+	/* Before ddi_direct_close(): the next user of that ring starts with a new record. */
+	d = (struct dd_direct){ .size = sizeof(d), .conn = serial, .flags = DD_DIRECT_DROP };
 	ddi_ioctl(h, DD_IOC_DIRECT, &d);
 	return -ENOMEM;
 }
 
 /*
- * Send directly from now on, if that is possible. The connection is locked and sends by
- * the kernel, which refuses while a message is unread. So a connection asks again: not
- * with each message, and not with each n-th for an n that bursts of messages may have.
+ * The direct path of a connection, or NULL. The connection is locked and sends by the
+ * kernel, which refuses while a message is unread. So a connection asks again, after *@ask
+ * messages: not with each message, and not with each n-th for an n that bursts of messages
+ * may have.
  */
-void ddi_direct_open(struct dd *h, struct ddi_conn *c)
+struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_cell *cell, uint64_t serial,
+				      uint64_t *ask)
 {
 	struct ddi_direct_tx *tx;
 	int ret;
 
-	c->tx_ask = UINT64_MAX;
+	*ask = UINT64_MAX;
 	if (!h->direct || ddi_load(&h->nr_direct) >= DIRECT_MAX ||
-	    ddi_load(&c->cell->node) != ddi_load(&ddi_head(h)->node))
-		return;
-	tx = tx_new(h, c->cell);
+	    ddi_load(&cell->node) != ddi_load(&ddi_head(h)->node))
+		return NULL;
+	tx = tx_new(h, cell);
 	if (!tx)
-		return;
-	ret = tx_get(h, c, tx);
-	if (!ret) {
-		ddi_store(&c->tx, tx);
-		if (!c->guarded && c->send_size >= DDI_COPY_SHORT)
-			c->quick = tx;
-		return;
-	}
+		return NULL;
+	ret = tx_get(h, cell, serial, tx);
+	if (!ret)
+		return tx;
 	if (ret == -EBUSY || ret == -ENOSPC)
-		c->tx_ask = tx->submitted + (ret == -EBUSY ? ASK_BUSY : ASK_FULL);
-	tx_free(h, tx);
-}
-
-/* The connection is locked, and bound to no serial. */
-void ddi_direct_close(struct dd *h, struct ddi_conn *c)
-{
-	struct ddi_direct_tx *tx = c->tx;
-
-	c->tx_ask = 0;
-	c->quick = NULL;
-	ddi_store(&c->tx, NULL);
-	if (tx)
-		tx_free(h, tx);
-}
-
-void ddi_direct_release(struct dd *h)
-{
-	for (struct ddi_conn *c = h->conns; c; c = c->next)
-		ddi_direct_close(h, c);
+		*ask = tx->submitted + (ret == -EBUSY ? ASK_BUSY : ASK_FULL);
+	ddi_direct_close(h, tx);
+	return NULL;
 }
 
 /*

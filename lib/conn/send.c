@@ -7,7 +7,7 @@
 #include <endian.h>
 
 #include "deposit.h"
-#include "direct_tx.h"
+#include "dev.h"
 #include "error.h"
 #include "region.h"
 #include "send.h"
@@ -230,6 +230,16 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 		    rq->metacount) ? posted(h, c) : 0;
 }
 
+/* Ask for a direct path, and send by it from now on. */
+static DDI_NOINLINE void direct_open(struct dd *h, struct ddi_conn *c)
+{
+	struct ddi_direct_tx *tx = ddi_direct_open(h, c->cell, c->serial, &c->tx_ask);
+
+	ddi_store(&c->tx, tx);
+	if (!c->guarded && c->send_size >= DDI_COPY_SHORT)
+		c->quick = tx;
+}
+
 /*
  * Send one message, whatever the type of the locked connection allows; the request has
  * passed ddi_send_check(). Returns as dd_send().
@@ -237,7 +247,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 DDI_HOT int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	if (ddi_direct_due(c))
-		ddi_direct_open(h, c);
+		direct_open(h, c);
 	return c->tx ? send_direct(h, c, rq) : send_queue(h, c, rq);
 }
 

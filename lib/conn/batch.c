@@ -12,7 +12,7 @@
  */
 #include <limits.h>
 
-#include "direct_tx.h"
+#include "dev.h"
 #include "error.h"
 #include "send.h"
 

@@ -7,7 +7,7 @@
 #ifndef _DD_CONN_H
 #define _DD_CONN_H
 
-#include "handle.h"
+#include "direct_tx.h"
 #include "lock.h"
 #include "wait.h"
 
@@ -82,6 +82,18 @@ static inline bool ddi_conn_has(const struct ddi_conn *c, uint64_t serial)
 {
 	return ddi_likely(ddi_load_acquire(&c->serial) == serial) &&
 	       ddi_likely(ddi_load_acquire(&c->cell->conn) == serial);
+}
+
+/* Whether a locked connection sends by the kernel and is to ask for a direct path now. */
+static inline bool ddi_direct_due(const struct ddi_conn *c)
+{
+	return !c->tx && ddi_unlikely(ddi_load(&c->cell->submitted) >= c->tx_ask);
+}
+
+/* Messages that a locked connection has sent. */
+static inline uint64_t ddi_submitted(const struct ddi_conn *c)
+{
+	return c->tx ? c->tx->submitted : ddi_load(&c->cell->submitted);
 }
 
 #endif /* _DD_CONN_H */

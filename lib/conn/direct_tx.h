@@ -11,7 +11,7 @@
 #ifndef _DD_DIRECT_TX_H
 #define _DD_DIRECT_TX_H
 
-#include "conn.h"
+#include "handle.h"
 
 /* A ring of another process that this process writes. */
 struct ddi_tx_ring {
@@ -43,10 +43,10 @@ struct ddi_direct_tx {
 				 */
 };
 
-void ddi_direct_open(struct dd *h, struct ddi_conn *c);
-void ddi_direct_close(struct dd *h, struct ddi_conn *c);
+struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_cell *cell, uint64_t serial,
+				      uint64_t *ask);
+void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx);
 bool ddi_direct_look(struct ddi_direct_tx *tx);
-void ddi_direct_release(struct dd *h);
 
 /* Whether the reader has consumed all messages: then the next one may be sent. */
 static inline bool ddi_direct_drained(struct ddi_direct_tx *tx)
@@ -68,18 +68,6 @@ static inline bool ddi_direct_drained(struct ddi_direct_tx *tx)
 static inline bool ddi_direct_full(struct ddi_direct_tx *tx)
 {
 	return tx->submitted == tx->limit && !ddi_direct_look(tx);
-}
-
-/* Whether a locked connection sends by the kernel and is to ask for a direct path now. */
-static inline bool ddi_direct_due(const struct ddi_conn *c)
-{
-	return !c->tx && ddi_unlikely(ddi_load(&c->cell->submitted) >= c->tx_ask);
-}
-
-/* Messages that a locked connection has sent. */
-static inline uint64_t ddi_submitted(const struct ddi_conn *c)
-{
-	return c->tx ? c->tx->submitted : ddi_load(&c->cell->submitted);
 }
 
 #endif /* _DD_DIRECT_TX_H */

@@ -13,6 +13,7 @@
 
 #include "conn.h"
 #include "deposit.h"
+#include "dev.h"
 #include "error.h"
 #include "recv.h"
 

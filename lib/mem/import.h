@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * mem.h - an import of a segment
+ * import.h - an import of a segment
  *
  * Copyright (C) 2026 The dd authors
  */
-#ifndef _DD_LIB_MEM_H
-#define _DD_LIB_MEM_H
+#ifndef _DD_IMPORT_H
+#define _DD_IMPORT_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
-#include "handle.h"
+#include "dev.h"
 #include "wait.h"
 
 struct dd_mem {
@@ -44,11 +45,8 @@ struct dd_mem {
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 
-#define DDI_MEM_MAX	INT32_MAX	/* bytes of a request */
-
-void ddi_mem_up(struct dd_mem *m, uint64_t size);
-int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
-int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
+void ddi_mem_lock(struct dd_mem *m, sigset_t *before);
+void ddi_mem_unlock(struct dd_mem *m, const sigset_t *before);
 
 /*
  * Whether the note of a request waits for a slot. The kernel counts a request as done
@@ -61,4 +59,4 @@ static inline bool ddi_mem_withheld(const struct dd_cell *cell)
 	return ddi_load(&cell->done) < submitted;
 }
 
-#endif /* _DD_LIB_MEM_H */
+#endif /* _DD_IMPORT_H */
