@@ -9,6 +9,19 @@
 #include "core/node.h"
 #include "core/notelist.h"
 
+/* Called by dd_list_kick() in a read section. A revoked channel has no withheld note. */
+static void retry(struct dd_pending *p)
+{
+	struct dd_channel *ch = container_of(p, struct dd_channel, pend);
+	bool done;
+
+	spin_lock_bh(&ch->lock);
+	done = dd_channel_retry(ch);
+	spin_unlock_bh(&ch->lock);
+	if (done && ch->link->report)
+		ch->link->report(ch);
+}
+
 /**
  * dd_channel_init() - initialise a channel, which is dead
  * @ch: the channel, zeroed
@@ -18,7 +31,8 @@ void dd_channel_init(struct dd_channel *ch, struct dd_segment *seg)
 {
 	ch->seg = seg;
 	spin_lock_init(&ch->lock);
-	RB_CLEAR_NODE(&ch->pend);
+	RB_CLEAR_NODE(&ch->pend.node);
+	ch->pend.retry = retry;
 	ch->dead = true;
 }
 
@@ -82,6 +96,13 @@ static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
 	return true;
 }
 
+/* The credit does not change while the note is queued. As dd_list_pend(). */
+static bool pend(struct dd_channel *ch)
+{
+	ch->pend.need = dd_credit_need(ch->credit);
+	return dd_list_pend(ch->seg->list, &ch->pend);
+}
+
 /**
  * dd_channel_withhold() - queue the note of a message until a slot is free
  * @ch: the channel, locked; the note is in @rec
@@ -95,7 +116,7 @@ bool dd_channel_withhold(struct dd_channel *ch)
 	lockdep_assert_held(&ch->lock);
 	ch->withheld = true;
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_WITHHELD);
-	return dd_list_pend(list, ch) && dd_channel_retry(ch);
+	return pend(ch) && dd_channel_retry(ch);
 }
 
 /**
@@ -109,9 +130,9 @@ bool dd_channel_retry(struct dd_channel *ch)
 	lockdep_assert_held(&ch->lock);
 	if (ch->dead || !ch->withheld)
 		return false;
-	dd_list_unpend(ch->seg->list, ch);
+	dd_list_unpend(ch->seg->list, &ch->pend);
 	while (!dd_channel_post(ch, &ch->rec))
-		if (!dd_list_pend(ch->seg->list, ch))
+		if (!pend(ch))
 			return false;
 	ch->withheld = false;
 	ch->link->posted(ch);
@@ -135,7 +156,7 @@ void dd_channel_revoke(struct dd_channel *ch, const struct dd_rec *rec)
 	lockdep_assert_held(&list->lock);
 	lockdep_assert_held(&ch->lock);
 	if (ch->withheld) {
-		dd_list_unpend(list, ch);
+		dd_list_unpend(list, &ch->pend);
 		if (!WARN_ON_ONCE(!dd_list_post(list, &ch->rec, &pos)))
 			ch->credit->extra = pos + 1;
 		ch->withheld = false;

@@ -3,7 +3,6 @@
 #ifndef _DD_CHANNEL_H
 #define _DD_CHANNEL_H
 
-#include <linux/rbtree.h>
 #include <linux/spinlock.h>
 
 #include "core/credit.h"
@@ -34,7 +33,7 @@ struct dd_link_ops;
  * @received: messages received
  * @credit: slots of this channel in the list; the last note uses the additional slot
  * @rec: the withheld note
- * @pend: in dd_list.pending, while @withheld
+ * @pend: in dd_list.pending while @withheld
  * @direct_rx: windows of the importer, or NULL; set under the locks of list and channel. Once
  *	the channel is dead, freed under the lock of the list alone
  */
@@ -54,7 +53,7 @@ struct dd_channel {
 	u64 received;
 	struct dd_credit *credit;
 	struct dd_rec rec;
-	struct rb_node pend;
+	struct dd_pending pend;
 	struct dd_direct_rx *direct_rx;
 };
 

@@ -17,21 +17,22 @@
 #include "core/notelist.h"
 #include "core/ring.h"
 
+/* Which notes cause a SIGIO: each one, or after DD_IOC_LIST_ARM the next one or none. */
+enum { SIGNAL_EACH, SIGNAL_NEXT, SIGNAL_NONE };
+
 /**
  * struct dd_list_file - a descriptor of a list
  * @list: the list, counted
- * @lock: protects @once and changes of @fasync
+ * @lock: protects changes of @fasync, and of @mode but for one from SIGNAL_NEXT to SIGNAL_NONE
  * @fasync: processes that get SIGIO; if there are any, @entry is in the queue of the list
- * @once: SIGIO is sent only if @armed, which is cleared then; see DD_IOC_LIST_ARM
- * @armed: the next note causes a SIGIO
+ * @mode: SIGNAL_*
  * @entry: sends SIGIO
  */
 struct dd_list_file {
 	struct dd_list *list;
-	struct mutex lock;	/* protects fasync and once */
+	struct mutex lock;	/* protects fasync and mode */
 	struct fasync_struct *fasync;
-	bool once;
-	u32 armed;
+	u32 mode;
 	wait_queue_entry_t entry;
 };
 
@@ -41,11 +42,13 @@ static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flag
 	struct dd_list_file *f = container_of(entry, struct dd_list_file, entry);
 	struct dd_list *list = f->list;
 
-	/* The note that this is for may have been read, before the list was armed. */
-	if (READ_ONCE(f->once) && !dd_list_ready(list) && !READ_ONCE(list->gone))
-		return 0;
-	if (READ_ONCE(f->once) && !xchg(&f->armed, 0))
-		return 0;
+	if (READ_ONCE(f->mode) != SIGNAL_EACH) {
+		/* The note that this is for may have been read, before the list was armed. */
+		if (!dd_list_ready(list) && !dd_list_ended(list))
+			return 0;
+		if (cmpxchg(&f->mode, SIGNAL_NEXT, SIGNAL_NONE) != SIGNAL_NEXT)
+			return 0;
+	}
 	kill_fasync(&f->fasync, SIGIO, POLL_IN);
 	return 0;
 }
@@ -64,8 +67,7 @@ static int dd_list_fd_fasync(int fd, struct file *file, int on)
 		dd_rings_arm(f->list);
 	} else if (!f->fasync && waiting) {
 		remove_wait_queue(&f->list->wait, &f->entry);
-		WRITE_ONCE(f->once, false);
-		WRITE_ONCE(f->armed, 0);
+		WRITE_ONCE(f->mode, SIGNAL_EACH);
 	}
 	mutex_unlock(&f->lock);
 	return ret;
@@ -84,15 +86,19 @@ static int dd_list_fd_arm(struct dd_list_file *f)
 	if (!f->fasync)
 		return -EINVAL;
 	dd_list_kick(list);
-	WRITE_ONCE(f->once, true);
 	/*
-	 * Orders the marks before the look for notes. Pairs with dd_list_wake(): this or
-	 * dd_list_signal() sees both, and the one that clears the mark reports the note.
+	 * Orders the mode before the look for notes. Pairs with dd_list_wake(): this or
+	 * dd_list_signal() sees both, and the one that changes the mode reports the note.
 	 */
-	xchg(&f->armed, 1);
+	xchg(&f->mode, SIGNAL_NEXT);
 	dd_rings_arm(list);
-	ret = dd_list_ready(list) ? 1 : READ_ONCE(list->gone) ? -ENOENT : 0;
-	return ret && xchg(&f->armed, 0) ? ret : 0;
+	if (dd_list_ready(list))
+		ret = 1;
+	else if (dd_list_ended(list))
+		ret = -ENOENT;
+	else
+		return 0;
+	return cmpxchg(&f->mode, SIGNAL_NEXT, SIGNAL_NONE) == SIGNAL_NEXT ? ret : 0;
 }
 
 static long dd_list_fd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -124,14 +130,16 @@ static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
 {
 	struct dd_list_file *f = file->private_data;
 	struct dd_list *list = f->list;
+	enum dd_list_state state;
 
 	poll_wait(file, &list->wait, pt);
-	if (READ_ONCE(list->gone))
+	state = READ_ONCE(list->state);
+	if (state == DD_LIST_ENDED)
 		return EPOLLHUP | EPOLLERR;
 	dd_list_kick(list);
 	dd_rings_arm(list);
 	return (dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0) |
-	       (READ_ONCE(list->hup) ? EPOLLHUP : 0);
+	       (state == DD_LIST_HUP ? EPOLLHUP : 0);
 }
 
 static u32 dd_list_generation(struct dd_ctx *ctx, u64 serial)
@@ -185,8 +193,7 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 /* Wait for a note: 0, or an error. */
 static int dd_list_fd_wait(struct dd_list *list, bool block)
 {
-	/* Pairs with dd_list_end(). */
-	if (smp_load_acquire(&list->gone))
+	if (dd_list_ended(list))
 		return dd_list_has_note(list) ? 0 : -ENOENT;
 	dd_list_kick(list);
 	if (!block && !dd_list_has_note(list))
@@ -195,8 +202,8 @@ static int dd_list_fd_wait(struct dd_list *list, bool block)
 	cond_resched();
 	if (signal_pending(current))
 		return -ERESTARTSYS;
-	return wait_event_interruptible(list->wait, READ_ONCE(list->gone) ||
-						    dd_list_has_note(list));
+	return wait_event_interruptible(list->wait,
+					dd_list_ended(list) || dd_list_has_note(list));
 }
 
 /*

@@ -15,10 +15,8 @@
 #include <linux/slab.h>
 
 #include "core/area.h"
-#include "core/channel.h"
 #include "core/charge.h"
 #include "core/ctx.h"
-#include "core/hooks.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/ring.h"
@@ -351,16 +349,6 @@ struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 	return ERR_PTR(err);
 }
 
-/* Make a list visible that dd_list_attach() made; under its context's lock. */
-void dd_list_publish(struct dd_list *list)
-{
-	if (list->published)
-		return;
-	list->published = true;
-	refcount_inc(&list->obj.users);
-	dd_obj_publish(&list->obj);
-}
-
 /* Under @pend_lock; the reader may read the word at any time, and write it. */
 static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 {
@@ -370,20 +358,48 @@ static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 	WRITE_ONCE(list->head->flags, (flags | set) & ~clear);
 }
 
+/* Returns the state before. */
+static enum dd_list_state list_advance(struct dd_list *list, enum dd_list_state to)
+{
+	enum dd_list_state from;
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->pend_lock, flags);
+	from = list->state;
+	if (to == DD_LIST_ENDED)
+		dd_list_flag(list, DD_LIST_GONE, 0);
+	/* Release: a reader that sees the end of the list sees the last notes. */
+	if (from < to)
+		smp_store_release(&list->state, to);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+	return from;
+}
+
+/* Make a list visible that dd_list_attach() made; under its context's lock. */
+void dd_list_publish(struct dd_list *list)
+{
+	if (list_advance(list, DD_LIST_LIVE) != DD_LIST_NEW)
+		return;
+	refcount_inc(&list->obj.users);
+	dd_obj_publish(&list->obj);
+}
+
+/* The client of the only connection of a list, which is visible, is gone. */
+void dd_list_hang_up(struct dd_list *list)
+{
+	list_advance(list, DD_LIST_HUP);
+}
+
 /* The last user has gone: void the id and wake sleepers. */
 static void dd_list_end(struct dd_list *list)
 {
-	unsigned long flags;
+	enum dd_list_state from;
 
 	WRITE_ONCE(list->head->id, 0);
-	spin_lock_irqsave(&list->pend_lock, flags);
-	dd_list_flag(list, DD_LIST_GONE, 0);
-	spin_unlock_irqrestore(&list->pend_lock, flags);
-	/* Release: a reader that sees it sees the last notes. */
-	smp_store_release(&list->gone, true);
+	from = list_advance(list, DD_LIST_ENDED);
 	wake_up_all(&list->wait);
 	dd_ctx_wake(list->obj.ctx);
-	if (!list->published)
+	if (from == DD_LIST_NEW)
 		dd_obj_unreserve(&list->obj);
 	else if (dd_obj_remove(&list->obj))
 		dd_list_put(list);
@@ -481,82 +497,81 @@ bool dd_list_ready(const struct dd_list *list)
 
 /* ---- withheld notes ----------------------------------------------------- */
 
-static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
+static bool pending_less(struct rb_node *a, const struct rb_node *b)
 {
-	return dd_credit_need(rb_entry(a, struct dd_channel, pend)->credit) <
-	       dd_credit_need(rb_entry(b, struct dd_channel, pend)->credit);
+	return rb_entry(a, struct dd_pending, node)->need <
+	       rb_entry(b, struct dd_pending, node)->need;
+}
+
+static void pending_remove(struct dd_list *list, struct dd_pending *p)
+{
+	lockdep_assert_held(&list->pend_lock);
+	rb_erase_cached(&p->node, &list->pending);
+	RB_CLEAR_NODE(&p->node);
 }
 
 /**
- * dd_list_pend() - queue a channel whose note must wait for a slot
+ * dd_list_pend() - queue a note that must wait for a slot
  * @list: the list
- * @ch: the channel, locked, with its note withheld
+ * @p: the note, with @need; the owner's lock is held, which serialises this with
+ *	dd_list_unpend()
  *
- * Return: true if the slot has become free meanwhile: the channel is not queued,
- * and the caller posts.
+ * Return: true if the slot has become free meanwhile: the note is not queued, and the
+ * caller posts it.
  */
-bool dd_list_pend(struct dd_list *list, struct dd_channel *ch)
+bool dd_list_pend(struct dd_list *list, struct dd_pending *p)
 {
 	unsigned long flags;
 	bool now;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
-	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&ch->pend))) {
+	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&p->node))) {
 		/* A second note would replace the first one only. */
 		spin_unlock_irqrestore(&list->pend_lock, flags);
 		return false;
 	}
-	rb_add_cached(&ch->pend, &list->pending, dd_list_less);
+	rb_add_cached(&p->node, &list->pending, pending_less);
 	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	/*
 	 * Orders the flag before the look at the head. Pairs with the barrier in
 	 * the reader, which stores its head and then loads the flag.
 	 */
 	smp_mb();
-	now = !dd_list_moving(list) &&
-	      dd_credit_ok(ch->credit, dd_list_head_pos(list));
-	if (now) {
-		rb_erase_cached(&ch->pend, &list->pending);
-		RB_CLEAR_NODE(&ch->pend);
-	}
+	now = !dd_list_moving(list) && p->need <= dd_list_head_pos(list);
+	if (now)
+		pending_remove(list, p);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return now;
 }
 
-/* Remove a channel from the queue if it is queued; its lock is held. */
-void dd_list_unpend(struct dd_list *list, struct dd_channel *ch)
+/* Remove a note from the queue if it is queued; its owner's lock is held. */
+void dd_list_unpend(struct dd_list *list, struct dd_pending *p)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
-	if (!RB_EMPTY_NODE(&ch->pend)) {
-		rb_erase_cached(&ch->pend, &list->pending);
-		RB_CLEAR_NODE(&ch->pend);
-	}
+	if (!RB_EMPTY_NODE(&p->node))
+		pending_remove(list, p);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 }
 
-static struct dd_channel *dd_list_pop(struct dd_list *list, u64 head)
+static struct dd_pending *pending_pop(struct dd_list *list, u64 head)
 {
-	struct dd_channel *ch = NULL;
+	struct dd_pending *p;
 	struct rb_node *first;
 	unsigned long flags;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
 	first = rb_first_cached(&list->pending);
-	if (first) {
-		ch = rb_entry(first, struct dd_channel, pend);
-		if (dd_credit_ok(ch->credit, head)) {
-			rb_erase_cached(first, &list->pending);
-			RB_CLEAR_NODE(first);
-		} else {
-			ch = NULL;
-		}
-	}
+	p = first ? rb_entry(first, struct dd_pending, node) : NULL;
+	if (p && p->need > head)
+		p = NULL;
+	if (p)
+		pending_remove(list, p);
 	if (RB_EMPTY_ROOT(&list->pending.rb_root))
 		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
-	return ch;
+	return p;
 }
 
 /**
@@ -569,9 +584,8 @@ static struct dd_channel *dd_list_pop(struct dd_list *list, u64 head)
  */
 void dd_list_kick(struct dd_list *list)
 {
-	struct dd_channel *ch;
+	struct dd_pending *p;
 	u32 n = 0;
-	bool done;
 
 	/*
 	 * Orders the reader's store of its head before the looks below. Pairs with
@@ -583,25 +597,19 @@ void dd_list_kick(struct dd_list *list)
 	    RB_EMPTY_ROOT(&list->pending.rb_root))
 		return;
 	/*
-	 * A channel that was removed from the tree may be revoked before its lock
-	 * is taken. Its memory outlives the read section, and a revoked channel has
-	 * no withheld note.
+	 * The owner of a note that was removed from the tree may end before @retry takes
+	 * its lock. Its memory outlives the read section.
 	 */
 	rcu_read_lock();
 	/*
 	 * Nothing can be posted while the ring moves; growth ends with a kick. If
-	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a channel
-	 * leaves the tree only when its note is posted, so the reader has notes to
+	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a note
+	 * leaves the tree only when it is posted, so the reader has notes to
 	 * consume and kicks again after that.
 	 */
 	while (n++ < DD_KICK_MAX && !dd_list_moving(list) &&
-	       (ch = dd_list_pop(list, dd_list_head_pos(list)))) {
-		spin_lock_bh(&ch->lock);
-		done = dd_channel_retry(ch);
-		spin_unlock_bh(&ch->lock);
-		if (done && ch->link->report)
-			ch->link->report(ch);
-	}
+	       (p = pending_pop(list, dd_list_head_pos(list))))
+		p->retry(p);
 	rcu_read_unlock();
 }
 
@@ -619,7 +627,7 @@ static int dd_list_scan(const struct dd_ctx *ctx, u32 *ids, u32 count,
 	if (READ_ONCE(ctx->dead))
 		return -ESTALE;
 	for (i = 0; i < count; i++)
-		if (READ_ONCE(lists[i]->gone))
+		if (dd_list_ended(lists[i]))
 			return -ENOENT;
 	for (i = 0; i < count; i++)
 		dd_rings_arm(lists[i]);
@@ -672,6 +680,30 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 	return n;
 }
 
+/* @ids and @lists have room for @arg->count entries. */
+static int list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg, u32 *ids,
+		     struct dd_list **lists)
+{
+	u32 __user *uids = u64_to_user_ptr(arg->lists);
+	u32 count = arg->count, i = 0;
+	int n = -ENOENT;
+
+	if (copy_from_user(ids, uids, count * sizeof(*ids)))
+		return -EFAULT;
+	while (i < count && (lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops)))
+		i++;
+	if (i == count)
+		n = dd_list_sleep(ctx, ids, count, lists, arg->timeout);
+	while (i)
+		dd_list_put(lists[--i]);
+	if (n < 0)
+		return n;
+	arg->ready = n;
+	if (count > 1 && copy_to_user(uids, ids, count * sizeof(*ids)))
+		return -EFAULT;
+	return 0;
+}
+
 /**
  * dd_list_wait() - wait until lists have notes
  * @ctx: their owner
@@ -681,47 +713,21 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
  */
 int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
 {
-	u32 __user *uids = u64_to_user_ptr(arg->lists);
-	u32 few_ids[1], *ids = few_ids;
-	struct dd_list *few[1], **lists = few;
-	u32 count = arg->count;
-	int n;
-	u32 i;
+	struct dd_list **lists, *list;
+	int err = -ENOMEM;
+	u32 *ids, id;
 
-	if (arg->flags || !count || count > DD_WAIT_MAX)
+	if (arg->flags || !arg->count || arg->count > DD_WAIT_MAX)
 		return -EINVAL;
-	if (count > 1) {
-		ids = kcalloc(count, sizeof(*ids), GFP_KERNEL);
-		lists = kcalloc(count, sizeof(*lists), GFP_KERNEL);
-		n = -ENOMEM;
-		if (!ids || !lists)
-			goto out_free;
-	}
-	n = -EFAULT;
-	if (count == 1 ? get_user(*ids, uids) :
-			 copy_from_user(ids, uids, count * sizeof(*ids)))
-		goto out_free;
-	for (i = 0; i < count; i++) {
-		lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops);
-		if (!lists[i])
-			break;
-	}
-	n = i < count ? -ENOENT :
-			dd_list_sleep(ctx, ids, count, lists, arg->timeout);
-	while (i)
-		dd_list_put(lists[--i]);
-	if (n > 0) {
-		arg->ready = n;
-		n = 0;
-		if (count > 1 && copy_to_user(uids, ids, count * sizeof(*ids)))
-			n = -EFAULT;
-	}
-out_free:
-	if (count > 1) {
-		kfree(lists);
-		kfree(ids);
-	}
-	return n;
+	if (arg->count == 1)
+		return list_wait(ctx, arg, &id, &list);
+	ids = kcalloc(arg->count, sizeof(*ids), GFP_KERNEL);
+	lists = kcalloc(arg->count, sizeof(*lists), GFP_KERNEL);
+	if (ids && lists)
+		err = list_wait(ctx, arg, ids, lists);
+	kfree(lists);
+	kfree(ids);
+	return err;
 }
 
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg)

@@ -14,7 +14,6 @@
 #include "core/deferred.h"
 #include "core/node.h"
 
-struct dd_channel;
 struct dd_rings;
 
 /*
@@ -22,6 +21,33 @@ struct dd_rings;
  * is bounded.
  */
 #define DD_KICK_MAX	64
+
+/**
+ * struct dd_pending - a note that waits for a slot
+ * @node: in dd_list.pending, or empty
+ * @need: the note may be posted once the reader has reached this position
+ * @retry: posts the note if there is a slot, in any context and with no lock held
+ */
+struct dd_pending {
+	struct rb_node node;
+	u64 need;
+	void (*retry)(struct dd_pending *p);
+};
+
+/**
+ * enum dd_list_state - the life of a list; it only goes on
+ * @DD_LIST_NEW: its id is reserved
+ * @DD_LIST_LIVE: the id is in the table, which holds a reference
+ * @DD_LIST_HUP: as before; it belongs to a single connection of a service with
+ *	DD_SERVE_CLOSE, whose client is gone
+ * @DD_LIST_ENDED: its last user has gone
+ */
+enum dd_list_state {
+	DD_LIST_NEW,
+	DD_LIST_LIVE,
+	DD_LIST_HUP,
+	DD_LIST_ENDED,
+};
 
 /**
  * struct dd_list - a note list
@@ -36,15 +62,12 @@ struct dd_rings;
  * @users: services and connections attached; the list ends with the last one
  * @reserved: slots reserved by them
  * @deferred: slots of detached channels whose notes may be unread
- * @published: the id is in the table, which holds a reference
- * @gone: set before sleepers are woken for the last time
- * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
- *	is gone
+ * @state: changes under @pend_lock
  * @wait: sleeping readers
- * @pend_lock: protects @pending and the flags in @head; innermost. Taken with
+ * @pend_lock: protects @pending, @state and the flags in @head; innermost. Taken with
  *	interrupts disabled: channels of this node are locked with softirqs enabled, and
  *	spin_unlock_bh() would run pending softirqs with the channel locked
- * @pending: channels with a withheld note, by the position they wait for
+ * @pending: withheld notes, by the position they wait for
  * @rings: direct rings, or NULL; set and changed under @lock
  * @rcu: see struct dd_obj
  */
@@ -58,11 +81,9 @@ struct dd_list {
 	u32 users;
 	u32 reserved;
 	struct dd_deferred_slots deferred;
-	bool published;
-	bool gone;
-	bool hup;
+	enum dd_list_state state;
 	wait_queue_head_t wait;
-	spinlock_t pend_lock;	/* protects pending */
+	spinlock_t pend_lock;	/* protects pending and state */
 	struct rb_root_cached pending;
 	struct dd_rings *rings;
 	struct rcu_head rcu;
@@ -107,15 +128,23 @@ struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
 void dd_list_unreserve(struct dd_list *list, u32 slots);
 void dd_list_publish(struct dd_list *list);
+void dd_list_hang_up(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
-bool dd_list_pend(struct dd_list *list, struct dd_channel *ch);
-void dd_list_unpend(struct dd_list *list, struct dd_channel *ch);
+bool dd_list_pend(struct dd_list *list, struct dd_pending *p);
+void dd_list_unpend(struct dd_list *list, struct dd_pending *p);
 
 extern const struct dd_obj_ops dd_list_ops;
 
 static inline void dd_list_put(struct dd_list *list)
 {
 	dd_obj_put(&list->obj);
+}
+
+/* No note is posted any more. Acquire: the caller sees the last ones. */
+static inline bool dd_list_ended(const struct dd_list *list)
+{
+	/* Pairs with list_advance(). */
+	return smp_load_acquire(&list->state) == DD_LIST_ENDED;
 }
 
 /* Flag in dd_list.tail: positions handed out now are not valid. */

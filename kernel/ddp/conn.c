@@ -396,7 +396,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 		dd_channel_revoke(ch, tell ? &rec : NULL);
 		/* A list of this connection alone gets no more notes. */
 		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
-			WRITE_ONCE(list->hup, true);
+			dd_list_hang_up(list);
 	}
 	spin_unlock_bh(&ch->lock);
 	mutex_unlock(&list->lock);

@@ -582,8 +582,8 @@ static void list__no_softirq_while_a_channel_is_locked(struct kunit *test)
 	spin_lock_irqsave(&rx->lock, flags);
 	tasklet_schedule(&probe);
 	/* There is credit, so that this takes it off again. */
-	dd_list_pend(list, rx);
-	dd_list_unpend(list, rx);
+	dd_list_pend(list, &rx->pend);
+	dd_list_unpend(list, &rx->pend);
 	ran = READ_ONCE(softirq_ran);
 	spin_unlock_irqrestore(&rx->lock, flags);
 	tasklet_kill(&probe);
