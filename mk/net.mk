@@ -12,7 +12,7 @@ NET_OBJ		:= $(BUILD)/obj/selftests/net
 NET_TP		:= $(sort $(wildcard kernel/transport/*.c))
 NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,answer.c ctl.c far.c lookup.c remote.c remote_msg.c \
 			remote_op.c) \
-		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c import.c)
+		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c exported.c import.c)
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
 # Headers that kernel_user.h replaces: those of the kernel, and some of the module. What the
 # files above begin to use of the kernel goes there, or to kernel.c in the same place.

@@ -9,8 +9,9 @@
 #include <net/sock.h>
 
 #include "cluster/far.h"
-#include "core/access.h"
 #include "core/export.h"
+#include "core/exported.h"
+#include "core/local_import.h"
 #include "core/registrar.h"
 #include "ddp/conn_net.h"
 #include "direct/direct.h"

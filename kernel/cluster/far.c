@@ -26,7 +26,7 @@
 #include "core/bounds.h"
 #include "core/charge.h"
 #include "core/deposit.h"
-#include "core/export.h"
+#include "core/exported.h"
 #include "core/hooks.h"
 #include "core/trace.h"
 
@@ -665,8 +665,8 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	};
 	int err;
 
-	f->a.place.uid = f->a.id.uid;
-	f->a.place.from = f->a.id.node + 1;
+	f->a.member.place.uid = f->a.member.id.uid;
+	f->a.member.place.from = f->a.member.id.node + 1;
 	err = dd_access_grant(&f->a, exp);
 	if (err)
 		return err;
@@ -675,7 +675,7 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	      dd_remote_join(f->r, NULL, &f->a.chan, &cfg, session);
 	if (!err) {
 		dd_remote_link(f->r);
-		err = dd_export_join(exp, &f->a);
+		err = dd_export_join(exp, &f->a.member, &f->a.chan);
 	}
 	if (err) {
 		dd_access_ungrant(&f->a);
@@ -713,7 +713,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 		return -ENOMEM;
 	}
 	dd_access_init(&f->a, &dd_far_access_ops);
-	f->a.id = *id;
+	f->a.member.id = *id;
 	f->r = r;
 	r->pid = le32_to_cpu(ask->pid);
 	r->uid = le32_to_cpu(ask->uid);

@@ -17,58 +17,12 @@
 #include "core/access.h"
 #include "core/area.h"
 #include "core/bounds.h"
-#include "core/charge.h"
 #include "core/export.h"
 #include "core/hooks.h"
 #include "core/notelist.h"
 #include "core/region.h"
 #include "core/registrar.h"
 #include "core/trace.h"
-
-/**
- * struct dd_grant - permission of a user to import a segment
- * @entry: in dd_export.grants
- * @from: 0: on every node; n + 1: on node n
- * @uid: the user
- * @rights: DD_RIGHT_*
- */
-struct dd_grant {
-	struct list_head entry;
-	u32 from;
-	kuid_t uid;
-	u8 rights;
-};
-
-static void dd_export_refused(const struct dd_channel *ch, u8 right, int err)
-{
-	struct dd_export *exp = container_of(ch->seg, struct dd_export, seg);
-
-	if (err == -ERANGE)
-		atomic64_inc(&exp->refused[DD_REFUSED_BOUNDS]);
-	else if (err == -EACCES && ch->rights & right)
-		atomic64_inc(&exp->refused[DD_REFUSED_INHIBIT]);
-	else if (err == -EACCES)
-		atomic64_inc(&exp->refused[DD_REFUSED_RIGHTS]);
-	else
-		return;
-	/* The channel is alive and locked: the segment has its region. */
-	trace_dd_refused(ch, right, err);
-}
-
-static const struct dd_segment_ops dd_export_segment_ops = {
-	.refused = dd_export_refused,
-};
-
-void dd_export_mem_put(struct dd_export *exp)
-{
-	struct dd_ctx *ctx = exp->obj.ctx;
-
-	if (!refcount_dec_and_test(&exp->mem))
-		return;
-	kfree_rcu(exp, rcu);
-	dd_uncharge(ctx, sizeof(*exp));
-	dd_ctx_put(ctx);
-}
 
 static struct dd_access *dd_export_settling(struct dd_export *exp)
 {
@@ -82,35 +36,14 @@ static struct dd_access *dd_export_settling(struct dd_export *exp)
 	return a;
 }
 
-/* Give back the places of ended importers whose notes have been read, up to position @head. */
-static void dd_export_reap(struct dd_export *exp, u64 head)
-{
-	struct dd_export_left *left, *next;
-
-	lockdep_assert_held(&exp->lock);
-	list_for_each_entry_safe(left, next, &exp->left, entry) {
-		if (left->last > head)
-			continue;
-		list_del(&left->entry);
-		exp->nleft--;
-		dd_quota_put(&exp->places, &left->place);
-		dd_zfree(exp->obj.ctx, left, sizeof(*left));
-	}
-}
-
 static void dd_export_release(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
-	struct dd_grant *grant, *next;
 	struct dd_access *a;
 
 	while ((a = dd_export_settling(exp)))
 		a->ops->put(a);
-	mutex_lock(&exp->lock);
-	dd_export_reap(exp, U64_MAX);
-	mutex_unlock(&exp->lock);
-	list_for_each_entry_safe(grant, next, &exp->grants, entry)
-		dd_zfree(obj->ctx, grant, sizeof(*grant));
+	dd_export_clear(exp);
 	/* For a segment whose export has failed. Else dd_export_end() has done it. */
 	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (exp->seg.list)
@@ -183,38 +116,6 @@ static int dd_export_check_args(const struct dd_segment_make *arg)
 		return arg->window > DD_DEPTH_MAX || arg->policy != DD_POLICY_NEVER ?
 		       -EINVAL : 0;
 	return arg->window && arg->window <= DD_WINDOW_MAX ? 0 : -EINVAL;
-}
-
-static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
-					 const struct dd_segment_make *arg)
-{
-	struct dd_export *exp = dd_zalloc(ctx, sizeof(*exp));
-
-	if (IS_ERR(exp))
-		return exp;
-	dd_obj_init(&exp->obj, ctx, &dd_export_ops);
-	dd_segment_init(&exp->seg, ctx->node, arg->rights);
-	exp->seg.policy = arg->policy;
-	exp->seg.nodirect = arg->flags & (DD_SEGMENT_NODIRECT | DD_SEGMENT_REDIRECT);
-	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
-	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
-	exp->seg.inhibit = arg->flags & DD_SEGMENT_INHIBITED;
-	exp->seg.split = arg->flags & DD_SEGMENT_REDIRECT || arg->offset % sizeof(u64);
-	exp->seg.uid = current_euid();
-	exp->seg.cookie = arg->cookie;
-	exp->seg.ops = &dd_export_segment_ops;
-	exp->permission = arg->permission;
-	exp->window = arg->window;
-	exp->max = arg->importers;
-	mutex_init(&exp->change);
-	mutex_init(&exp->lock);
-	dd_quota_init(&exp->places);
-	INIT_LIST_HEAD(&exp->left);
-	INIT_LIST_HEAD(&exp->importers);
-	INIT_LIST_HEAD(&exp->settling);
-	INIT_LIST_HEAD(&exp->grants);
-	refcount_set(&exp->mem, 1);
-	return exp;
 }
 
 /* Take region and list, and publish; the context is locked. */
@@ -312,7 +213,7 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 		return err;
 	if (!READ_ONCE(ctx->node->up))
 		return -ENETDOWN;
-	exp = dd_export_alloc(ctx, arg);
+	exp = dd_export_alloc(ctx, &dd_export_ops, arg);
 	if (IS_ERR(exp))
 		return PTR_ERR(exp);
 	err = dd_export_key(exp, arg);
@@ -332,163 +233,37 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 
 /* ---- importers ---------------------------------------------------------- */
 
-static struct dd_grant *dd_export_grant(struct dd_export *exp, u32 from, kuid_t uid)
-{
-	struct dd_grant *grant;
-
-	lockdep_assert_held(&exp->lock);
-	list_for_each_entry(grant, &exp->grants, entry)
-		if (grant->from == from && uid_eq(grant->uid, uid))
-			return grant;
-	return NULL;
-}
-
-/* Rights that an importer may have now: DD_RIGHT_*, 0 for none. */
-static u8 dd_export_rights(struct dd_export *exp, const struct dd_importer_id *id)
-{
-	struct dd_grant *grant;
-	u8 rights = 0;
-
-	if (exp->permission == DD_PERMIT_ANY ||
-	    (exp->permission == DD_PERMIT_USER && uid_eq(id->uid, exp->seg.uid)))
-		return exp->seg.rights;
-	grant = dd_export_grant(exp, 0, id->uid);
-	if (grant)
-		rights = grant->rights;
-	grant = dd_export_grant(exp, id->node + 1, id->uid);
-	if (grant)
-		rights |= grant->rights;
-	return rights & exp->seg.rights;
-}
-
-/* Decide whether an importer may have the segment now. */
-static int dd_export_decide(struct dd_export *exp, const struct dd_importer_id *id)
-{
-	u8 rights;
-
-	lockdep_assert_held(&exp->lock);
-	if (exp->dead || !dd_name_valid(&exp->name))
-		return -ECONNREFUSED;
-	rights = dd_export_rights(exp, id);
-	if (!(id->rights & ~rights))
-		return 0;
-	/* Users that may not import a segment do not find out its number by trying. */
-	return rights || !id->guessed ? -EACCES : -ECONNREFUSED;
-}
-
-/**
- * dd_export_permit() - decide whether an importer may have a segment
- * @exp: the segment, of which the caller holds a reference
- * @id: the importer
- *
- * The caller may then reserve memory of the owner; dd_export_join() decides again.
- *
- * Return: 0; %-ECONNREFUSED if the segment has ended; %-EACCES.
- */
-int dd_export_permit(struct dd_export *exp, const struct dd_importer_id *id)
-{
-	int err;
-
-	mutex_lock(&exp->lock);
-	err = dd_export_decide(exp, id);
-	mutex_unlock(&exp->lock);
-	return err;
-}
-
-/**
- * dd_export_admit() - count an importer, before anything is reserved for it
- * @exp: the segment, of which the caller holds a reference
- * @a: the importer
- *
- * The place of an ended importer stays that of its user while its notes are unread.
- *
- * Return: 0, and dd_export_leave() undoes it; %-ECONNREFUSED if the segment has ended;
- * %-EUSERS.
- */
-int dd_export_admit(struct dd_export *exp, struct dd_access *a)
-{
-	int err = -ECONNREFUSED;
-
-	mutex_lock(&exp->lock);
-	/* While most places are free, nothing depends on those of ended importers. */
-	if (exp->nleft && 2 * exp->places.count >= exp->max)
-		dd_export_reap(exp, dd_list_head_pos(exp->seg.list));
-	if (!exp->dead)
-		err = dd_quota_get(&exp->places, &a->place, exp->max, exp->seg.uid);
-	mutex_unlock(&exp->lock);
-	return err;
-}
-
-/**
- * dd_export_join() - add an importer
- * @exp: the segment, of which the caller holds a reference
- * @a: the importer, admitted, whose channel is open but dead; it is alive afterwards
- *
- * The importer may have slept since dd_export_permit(). If a grant was withdrawn meanwhile, the
- * importer is refused here; otherwise it is on the list of importers when the withdrawal returns.
- *
- * Return: 0; %-ECONNREFUSED if the segment has ended; %-EACCES.
- */
-int dd_export_join(struct dd_export *exp, struct dd_access *a)
-{
-	int err;
-
-	mutex_lock(&exp->lock);
-	err = dd_export_decide(exp, &a->id);
-	if (!err) {
-		list_add_tail(&a->entry, &exp->importers);
-		a->synced = exp->changes;
-		dd_channel_live(&a->chan);
-	}
-	mutex_unlock(&exp->lock);
-	return err;
-}
-
-/**
- * dd_export_leave() - undo dd_export_admit() and dd_export_join(), once
- * @exp: the segment, of which memory and list are valid
- * @a: the importer, whose channel is dead
- * @last: position after its last note, or 0
- */
-void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
-{
-	struct dd_export_left *left = a->left;
-
-	a->left = NULL;
-	mutex_lock(&exp->lock);
-	list_del_init(&a->entry);
-	if (last && last > dd_list_head_pos(exp->seg.list) && !exp->dead) {
-		left->place = a->place;
-		list_replace_init(&a->place.entry, &left->place.entry);
-		left->last = last;
-		list_add_tail(&left->entry, &exp->left);
-		exp->nleft++;
-		left = NULL;
-	} else {
-		dd_quota_put(&exp->places, &a->place);
-	}
-	mutex_unlock(&exp->lock);
-	if (left)
-		dd_zfree(exp->obj.ctx, left, sizeof(*left));
-}
-
-/*
- * The importer of a channel, with a reference; or NULL. If @channel is 0, the next one,
- * which is removed, so that each is visited once even if it is leaving.
- */
-static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
+/* The importer of a channel, with a reference; or NULL. */
+static struct dd_access *dd_importer_get(struct dd_export *exp, u64 channel)
 {
 	struct dd_access *a, *found = NULL;
 
 	mutex_lock(&exp->lock);
-	list_for_each_entry(a, &exp->importers, entry)
-		if ((!channel || a->chan.id == channel) &&
-		    a->ops->get(a)) {
+	list_for_each_entry(a, &exp->importers, member.entry) {
+		if (a->chan.id != channel)
+			continue;
+		if (a->ops->get(a))
 			found = a;
-			if (!channel)
-				list_del_init(&a->entry);
-			break;
-		}
+		break;
+	}
+	mutex_unlock(&exp->lock);
+	return found;
+}
+
+/* Remove an importer from the list, so that each is visited once even if it is leaving. */
+static struct dd_access *dd_importer_pop(struct dd_export *exp)
+{
+	struct dd_access *a, *found = NULL;
+
+	mutex_lock(&exp->lock);
+	list_for_each_entry(a, &exp->importers, member.entry) {
+		/* One without references has revoked its channel itself. */
+		if (!a->ops->get(a))
+			continue;
+		list_del_init(&a->member.entry);
+		found = a;
+		break;
+	}
 	mutex_unlock(&exp->lock);
 	return found;
 }
@@ -526,8 +301,7 @@ static void dd_export_end(struct dd_obj *obj)
 	if (was)
 		return;
 	dd_name_del(obj->ctx->node, &exp->name);
-	/* An importer without references has revoked its channel itself. */
-	while ((a = dd_export_importer(exp, 0))) {
+	while ((a = dd_importer_pop(exp))) {
 		dd_access_revoke(a, ESTALE);
 		if (!dd_export_keep(exp, a))
 			a->ops->put(a);
@@ -583,11 +357,11 @@ static void dd_export_sync(struct dd_export *exp)
 	lockdep_assert_held(&exp->lock);
 	exp->changes++;
 	for (;;) {
-		a = list_first_entry_or_null(&exp->importers, struct dd_access, entry);
-		if (!a || a->synced == exp->changes)
+		a = list_first_entry_or_null(&exp->importers, struct dd_access, member.entry);
+		if (!a || a->member.synced == exp->changes)
 			return;
-		a->synced = exp->changes;
-		list_move_tail(&a->entry, &exp->importers);
+		a->member.synced = exp->changes;
+		list_move_tail(&a->member.entry, &exp->importers);
 		spin_lock_bh(&a->chan.lock);
 		spin_unlock_bh(&a->chan.lock);
 		dd_access_update(a);
@@ -597,52 +371,15 @@ static void dd_export_sync(struct dd_export *exp)
 	}
 }
 
-/* Replace the grant of a user; @grant is the new one, or NULL, and then one to free. */
-static int dd_export_set_grant(struct dd_export *exp, u32 from, kuid_t uid,
-			       struct dd_grant **grant)
-{
-	struct dd_grant *old = dd_export_grant(exp, from, uid);
-
-	if (exp->dead || (!old && !*grant))
-		return -ENOENT;
-	if (!old && exp->ngrants == DD_GRANTS_MAX)
-		return -ENOSPC;
-	if (old) {
-		list_del(&old->entry);
-		exp->ngrants--;
-	}
-	if (*grant) {
-		list_add(&(*grant)->entry, &exp->grants);
-		exp->ngrants++;
-	}
-	*grant = old;
-	return 0;
-}
-
 static int dd_export_change_grant(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	kuid_t uid = make_kuid(current_user_ns(), arg->uid);
-	struct dd_ctx *ctx = exp->obj.ctx;
-	struct dd_grant *grant = NULL;
-	int err;
 
-	if (arg->value > READ_ONCE(ctx->node->max) || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
+	if (arg->value > READ_ONCE(exp->obj.ctx->node->max) || arg->rights & ~DD_RIGHTS ||
+	    !uid_valid(uid))
 		return -EINVAL;
-	if (arg->rights) {
-		/* Not under the lock, which the exit of an importer takes. */
-		grant = dd_zalloc(ctx, sizeof(*grant));
-		if (IS_ERR(grant))
-			return PTR_ERR(grant);
-		grant->from = arg->value;
-		grant->uid = uid;
-		grant->rights = arg->rights;
-	}
-	mutex_lock(&exp->lock);
-	err = dd_export_set_grant(exp, arg->value, uid, &grant);
-	mutex_unlock(&exp->lock);
-	if (grant)
-		dd_zfree(ctx, grant, sizeof(*grant));
-	return err;
+	return arg->rights ? dd_export_grant(exp, arg->value, uid, arg->rights) :
+			     dd_export_withdraw(exp, arg->value, uid);
 }
 
 /* End the redirection. Returns -ENOENT if there is none. */
@@ -740,7 +477,7 @@ static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
 
 static int dd_export_deny(struct dd_export *exp, u64 channel)
 {
-	struct dd_access *a = channel ? dd_export_importer(exp, channel) : NULL;
+	struct dd_access *a = dd_importer_get(exp, channel);
 
 	if (!a)
 		return -ENOENT;
@@ -788,7 +525,7 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 	u32 n = 0;
 
 	mutex_lock(&exp->lock);
-	list_for_each_entry(a, &exp->importers, entry) {
+	list_for_each_entry(a, &exp->importers, member.entry) {
 		if (n == max)
 			break;
 		to[n] = (struct dd_importer){

@@ -5,6 +5,7 @@
 #include <linux/wait.h>
 #include <uapi/linux/dd_mem.h>
 
+#include "core/bounds.h"
 #include "core/charge.h"
 #include "core/hooks.h"
 #include "core/import.h"
@@ -174,6 +175,34 @@ void dd_self_free(struct dd_import *imp)
 }
 
 /* ---- making ------------------------------------------------------------- */
+
+/**
+ * dd_import_check_args() - check the argument of an import
+ * @arg: argument of user space
+ *
+ * Return: 0 or %-EINVAL.
+ */
+int dd_import_check_args(const struct dd_import_make *arg)
+{
+	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
+	u32 flags = DD_IMPORT_NOTIFY | DD_IMPORT_UID;
+
+	/* An import by a registered name waits for the registrar. */
+	flags |= arg->key_class == DD_SEGMENT_REGISTERED ? DD_IMPORT_FRESH : DD_IMPORT_NOWAIT;
+	/* The kernel chooses the numbers: none is known before the export. */
+	if (arg->key_class != DD_SEGMENT_REGISTERED && arg->key_class != DD_SEGMENT_ID)
+		flags |= DD_IMPORT_PARK;
+	if (arg->flags & ~flags || arg->cell_unit || arg->__reserved ||
+	    (arg->uid && !(arg->flags & DD_IMPORT_UID)) ||
+	    arg->import || arg->length || arg->generation ||
+	    (arg->list ? !notes : arg->cookie || notes & DD_IMPORT_NOTIFY) ||
+	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
+	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_REGISTERED)
+		return -EINVAL;
+	if (arg->key_class == DD_SEGMENT_NAME || arg->key_class == DD_SEGMENT_REGISTERED)
+		return dd_name_ok(arg->key, sizeof(arg->key)) ? 0 : -EINVAL;
+	return 0;
+}
 
 /* Attach to the list of an import. */
 static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)

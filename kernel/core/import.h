@@ -179,6 +179,7 @@ void dd_self_end(struct dd_import *imp);
 void dd_self_free(struct dd_import *imp);
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
+int dd_import_check_args(const struct dd_import_make *arg);
 int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg);
 int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 generation, kuid_t owner);
 int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,

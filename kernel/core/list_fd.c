@@ -14,6 +14,7 @@
 
 #include "core/bounds.h"
 #include "core/export.h"
+#include "core/exported.h"
 #include "core/notelist.h"
 #include "core/ring.h"
 

@@ -11,7 +11,7 @@
 #include <linux/tracepoint.h>
 
 #include "core/channel.h"
-#include "core/export.h"
+#include "core/exported.h"
 #include "core/import.h"
 #include "core/notelist.h"
 #include "core/submit.h"

@@ -15,11 +15,11 @@
 #include "cluster/far.h"
 #include "cluster/peer.h"
 #include "compat/compat.h"
-#include "core/access.h"
 #include "core/area.h"
 #include "core/ctx.h"
 #include "core/export.h"
 #include "core/import.h"
+#include "core/local_import.h"
 #include "core/notelist.h"
 #include "core/page.h"
 #include "core/region.h"
@@ -165,7 +165,7 @@ static int dd_info(struct dd_ctx *ctx, struct dd_info *info)
 
 static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
-	int err = dd_access_check_args(arg);
+	int err = dd_import_check_args(arg);
 
 	if (err)
 		return err;
@@ -175,8 +175,10 @@ static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 		err = dd_registrar_lookup(ctx, arg);
 	if (err)
 		return err;
-	err = arg->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
-						      dd_far_import_make(ctx, arg);
+	if (arg->node == READ_ONCE(ctx->node->id))
+		err = dd_local_import_make(ctx, arg);
+	else
+		err = dd_far_import_make(ctx, arg);
 	arg->key_class = dd_import_class(arg);
 	return err;
 }

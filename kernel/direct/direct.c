@@ -11,12 +11,12 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "core/access.h"
 #include "core/channel.h"
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/import.h"
 #include "core/local.h"
+#include "core/local_import.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/submit.h"
@@ -365,7 +365,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	mutex_lock(&ctx->lock);
 	if (ctx->dead)
 		err = -ESTALE;
-	else if (!dd_access_is(imp))
+	else if (!dd_local_import_is(imp))
 		err = dd_direct_import(imp, arg);
 	/* The import of an export, whose notes the kernel posts. */
 	else if (!READ_ONCE(dd_direct_on))
@@ -373,7 +373,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	else if (!READ_ONCE(ctx->node->up))
 		err = -ENETDOWN;
 	else
-		err = dd_access_direct(imp, arg);
+		err = dd_local_import_direct(imp, arg);
 	mutex_unlock(&ctx->lock);
 	dd_obj_put(&imp->obj);
 	return err;

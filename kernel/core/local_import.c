@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Imports of segments of this node.
+ */
+#include <linux/cred.h>
+#include <linux/pid_namespace.h>
+#include <linux/slab.h>
+
+#include "core/area.h"
+#include "core/charge.h"
+#include "core/exported.h"
+#include "core/hooks.h"
+#include "core/local.h"
+#include "core/local_import.h"
+#include "core/notelist.h"
+#include "core/trace.h"
+
+static struct dd_local_import *dd_local_import(struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_local_import, imp.obj);
+}
+
+static struct dd_import *dd_local_of(struct dd_access *a)
+{
+	return &container_of(a, struct dd_local_import, a)->imp;
+}
+
+static bool dd_local_get_ref(struct dd_access *a)
+{
+	return refcount_inc_not_zero(&dd_local_of(a)->obj.users);
+}
+
+static void dd_local_put_ref(struct dd_access *a)
+{
+	dd_obj_put(&dd_local_of(a)->obj);
+}
+
+static void dd_local_revoked(struct dd_access *a, int error)
+{
+	struct dd_import *imp = dd_local_of(a);
+
+	WRITE_ONCE(imp->cell->error, error);
+	dd_ctx_wake(imp->obj.ctx);
+}
+
+static void dd_local_describe(struct dd_access *a, struct dd_importer *to)
+{
+	const struct dd_import *imp = dd_local_of(a);
+
+	to->count = READ_ONCE(imp->submitted);
+	to->pid = dd_ctx_pid(imp->obj.ctx, task_active_pid_ns(current));
+	to->uid = from_kuid_munged(current_user_ns(), imp->uid);
+}
+
+static const struct dd_access_ops dd_local_access_ops = {
+	.get = dd_local_get_ref,
+	.put = dd_local_put_ref,
+	.revoked = dd_local_revoked,
+	.describe = dd_local_describe,
+};
+
+static void dd_local_release(struct dd_obj *obj)
+{
+	struct dd_local_import *l = dd_local_import(obj);
+	struct dd_ctx *ctx = obj->ctx;
+
+	dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
+	dd_access_exit(&l->a);
+	dd_self_free(&l->imp);
+	kfree_rcu(l, imp.rcu);
+	dd_uncharge(ctx, sizeof(*l));
+	dd_ctx_put(ctx);
+}
+
+/* The importer ends the access. The caller holds a reference; its context is locked. */
+static void dd_local_end(struct dd_obj *obj)
+{
+	struct dd_local_import *l = dd_local_import(obj);
+
+	if (!dd_obj_remove(obj))
+		return;
+	if (l->m.pending) {
+		dd_making_stop(&l->m, &l->imp);
+		/* Otherwise dd_local_work() finds the import ended and drops this reference. */
+		if (dd_name_unpark(obj->ctx->node, &l->parked))
+			dd_obj_put(obj);
+	} else if (l->m.up) {
+		dd_access_revoke(&l->a, 0);
+		dd_event(obj, false);
+	}
+	dd_self_end(&l->imp);
+	dd_obj_put(obj);
+}
+
+const struct dd_obj_ops dd_local_import_ops = {
+	.stage = DD_STAGE_ACCESS,
+	.import = true,
+	.all_ops = true,
+	.endable = true,
+	.end = dd_local_end,
+	.release = dd_local_release,
+};
+
+/* Whether the segment of an import is on this node. */
+bool dd_local_import_is(const struct dd_import *imp)
+{
+	return imp->obj.ops == &dd_local_import_ops;
+}
+
+/**
+ * dd_local_import_direct() - serve DD_IOC_DIRECT for an import
+ * @imp: an import for which dd_local_import_is() is true; the caller holds a reference, and
+ *	its context is locked
+ * @arg: as passed by user space; the results are filled in
+ *
+ * Return: 0 or an error documented in the uapi header.
+ */
+int dd_local_import_direct(struct dd_import *imp, struct dd_direct *arg)
+{
+	struct dd_local_import *l = dd_local_import(&imp->obj);
+
+	if (arg->flags)
+		return -EINVAL;
+	return l->m.up ? dd_access_direct(&l->a, imp, arg) : -(int)imp->gone;
+}
+
+/* The access was granted: make the import. The importer's context is locked. */
+static int dd_local_join(struct dd_local_import *l)
+{
+	struct dd_export *exp = l->a.exp;
+	int err;
+
+	if (!l->m.pending)
+		return -ESTALE;
+	l->imp.size = exp->seg.mem.length;
+	l->imp.window = exp->seg.list ? exp->window : 0;
+	err = dd_making_found(&l->m, &l->imp, l->a.chan.generation, exp->seg.uid) ?:
+	      dd_export_join(exp, &l->a.member, &l->a.chan);
+	if (err)
+		return err;
+	trace_dd_import(&l->imp, l->m.node, l->m.rights, l->a.chan.generation);
+	dd_making_over(&l->m, &l->imp, 0);
+	return 0;
+}
+
+static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
+{
+	struct dd_ctx *ctx = l->imp.obj.ctx;
+	int err;
+
+	err = dd_export_permit(exp, &l->a.member.id);
+	if (err)
+		return err;
+	err = dd_access_grant(&l->a, exp);
+	if (!err) {
+		mutex_lock(&ctx->lock);
+		err = dd_local_join(l);
+		mutex_unlock(&ctx->lock);
+		if (err)
+			dd_access_ungrant(&l->a);
+	}
+	if (err)
+		dd_access_exit(&l->a);
+	return err;
+}
+
+/*
+ * Look the segment up, and import it or wait for it. Returns 0 if the import was made,
+ * -EINPROGRESS if it waits, with a reference for dd_local_work(), or an error.
+ */
+static int dd_local_try(struct dd_local_import *l)
+{
+	struct dd_ctx *ctx = l->imp.obj.ctx;
+	struct dd_export *exp;
+	int err = -ECONNREFUSED;
+
+	exp = dd_export_get(ctx->node, l->parked.class, l->parked.key);
+	if (exp) {
+		err = dd_local_open(l, exp);
+		dd_export_put(exp);
+	}
+	if (err != -ECONNREFUSED || l->m.park != DD_PARK_MAY)
+		return err;
+	/* dd_local_end(), which ends the wait, is called with the context locked. */
+	mutex_lock(&ctx->lock);
+	if (!l->m.pending) {
+		err = -ESTALE;
+	} else {
+		refcount_inc(&l->imp.obj.users);
+		err = dd_name_park(ctx->node, &l->parked) ?: -EINPROGRESS;
+		/* The caller has another reference. */
+		if (err != -EINPROGRESS)
+			dd_obj_put(&l->imp.obj);
+	}
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static void dd_local_wake(struct dd_parked *p)
+{
+	struct dd_local_import *l = container_of(p, struct dd_local_import, parked);
+
+	/* dd_local_work() drops the reference of dd_local_try(). */
+	queue_work(dd_wq, &l->work);
+}
+
+static void dd_local_work(struct work_struct *work)
+{
+	struct dd_local_import *l = container_of(work, struct dd_local_import, work);
+	struct dd_ctx *ctx = l->imp.obj.ctx;
+	int err;
+
+	l->m.park = DD_PARK_WOKEN;
+	err = dd_local_try(l);
+	mutex_lock(&ctx->lock);
+	if (l->m.pending && err)
+		dd_making_over(&l->m, &l->imp, err);
+	mutex_unlock(&ctx->lock);
+	dd_obj_put(&l->imp.obj);
+}
+
+static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
+					      const struct dd_import_make *arg)
+{
+	struct dd_local_import *l = dd_zalloc(ctx, sizeof(*l));
+	int err;
+
+	if (IS_ERR(l))
+		return l;
+	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
+	dd_access_init(&l->a, &dd_local_access_ops);
+	l->a.chan.link = &dd_link_local;
+	l->a.chan.importer = &l->imp;
+	l->imp.chan = &l->a.chan;
+	l->imp.uid = current_euid();
+	l->a.member.id = (struct dd_importer_id){
+		.uid = l->imp.uid, .node = arg->node, .rights = arg->rights,
+		.guessed = arg->key_class == DD_SEGMENT_ID,
+	};
+	l->a.member.place.uid = l->imp.uid;
+	INIT_WORK(&l->work, dd_local_work);
+	INIT_LIST_HEAD(&l->parked.place.entry);
+	l->parked.place.uid = l->imp.uid;
+	l->parked.class = dd_import_class(arg);
+	memcpy(l->parked.key, arg->key, sizeof(l->parked.key));
+	l->parked.wake = dd_local_wake;
+	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &l->imp.unit);
+	if (!err) {
+		l->imp.cell = dd_area_unit(&ctx->area, l->imp.unit);
+		return l;
+	}
+	dd_obj_put(&l->imp.obj);
+	return ERR_PTR(err);
+}
+
+/**
+ * dd_local_import_make() - import a segment of this node
+ * @ctx: the caller
+ * @arg: argument of user space, checked; the results are filled in
+ *
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
+ */
+int dd_local_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
+{
+	struct dd_local_import *l = dd_local_alloc(ctx, arg);
+	struct dd_import *imp;
+	int err;
+
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	imp = &l->imp;
+	/* The id table and this function hold a reference each. */
+	refcount_inc(&imp->obj.users);
+	mutex_lock(&ctx->lock);
+	err = dd_making_begin(&l->m, imp, arg);
+	mutex_unlock(&ctx->lock);
+	if (err)
+		dd_obj_put(&imp->obj);
+	else
+		err = dd_making_end(&l->m, imp, arg, dd_local_try(l));
+	dd_obj_put(&imp->obj);
+	return err;
+}
