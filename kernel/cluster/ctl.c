@@ -17,7 +17,7 @@
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "transport/ctl.h"
-#include "udp/udp.h"
+#include "udp/session.h"
 
 /* Send CLOSE messages for dd_ctl.closing, as many as the stream accepts. */
 static void dd_ctl_pump(struct dd_peer *peer)

@@ -15,7 +15,8 @@
 #include "cluster/peer.h"
 #include "core/channel.h"
 #include "transport/transport.h"
-#include "udp/udp.h"
+#include "udp/session.h"
+#include "udp/tx.h"
 
 struct dd_peer;
 struct dd_remote;

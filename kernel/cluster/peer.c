@@ -14,7 +14,7 @@
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"
-#include "udp/udp.h"
+#include "udp/session.h"
 
 /*
  * Not dd_wq: works of that are waited for while peer_lock is held, and tell_work, which waits

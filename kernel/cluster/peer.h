@@ -11,7 +11,7 @@
 #include <linux/workqueue.h>
 #include <uapi/linux/dd_netlink.h>
 
-#include "udp/link.h"
+#include "udp/udp.h"
 
 struct dd_node;
 struct dd_node_change;

@@ -17,7 +17,7 @@
 #include "core/access.h"
 #include "core/charge.h"
 #include "core/hooks.h"
-#include "udp/udp.h"
+#include "udp/session.h"
 
 /* Separate lock classes: unlike the locks of local channels, these are taken in softirq. */
 static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;

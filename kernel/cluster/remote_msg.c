@@ -17,7 +17,8 @@
 #include "core/deposit.h"
 #include "core/notelist.h"
 #include "core/trace.h"
-#include "udp/udp.h"
+#include "udp/rx.h"
+#include "udp/session.h"
 
 static struct dd_tp_chan *dd_remote_find(struct dd_tp *tp, u64 id)
 {

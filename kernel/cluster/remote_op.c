@@ -18,7 +18,7 @@
 #include "core/hooks.h"
 #include "core/page.h"
 #include "core/submit.h"
-#include "udp/udp.h"
+#include "udp/session.h"
 
 /**
  * struct dd_bounce - copy of a message whose source is not wired memory

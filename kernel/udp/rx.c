@@ -24,7 +24,8 @@
 #include "core/page.h"
 #include "transport/batch.h"
 #include "transport/rx.h"
-#include "udp/udp.h"
+#include "udp/rx.h"
+#include "udp/tx.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in a row */
 #define DD_UDP_BULK	16384	/* bytes in an skb that indicate a stream */

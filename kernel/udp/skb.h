@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Building skbs for transmission: skb.c. */
-#ifndef _DD_LINK_UDP_SKB_H
-#define _DD_LINK_UDP_SKB_H
+#ifndef _DD_UDP_SKB_H
+#define _DD_UDP_SKB_H
 
 #include <linux/skbuff.h>
 
-#include "udp/udp.h"
+#include "udp/session.h"
 
 #define DD_UDP_BATCH	43	/* packets built at once: a full skb at MTU 1500 */
 
@@ -36,4 +36,4 @@ void dd_udp_hdrs_free(struct dd_udp_peer *link);
 bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b, struct dd_tp_pkt *pkt);
 void dd_udp_close(struct dd_udp_burst *b);
 
-#endif /* _DD_LINK_UDP_SKB_H */
+#endif /* _DD_UDP_SKB_H */

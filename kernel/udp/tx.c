@@ -18,7 +18,7 @@
 #include "compat/compat.h"
 #include "core/node.h"
 #include "udp/skb.h"
-#include "udp/udp.h"
+#include "udp/tx.h"
 
 #define DD_UDP_BURST		(3 * DD_UDP_BATCH) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */

@@ -1,220 +1,82 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The link between nodes: transport sessions over UDP. This part has the sockets,
- * skbs and timers. transport/ implements the protocol; struct dd_net_upper
- * implements the memory and the objects behind channels.
- *
- * The lock of a session is taken before that of a segment. The IP stack is never
- * entered with the lock of a session held.
+ * The link between nodes: transport sessions over UDP. transport/ implements the protocol;
+ * struct dd_net_upper implements the memory and the objects behind channels. Sockets, the
+ * life of a link, and what a user may ask of it: udp.c.
  */
-#ifndef _DD_LINK_UDP_H
-#define _DD_LINK_UDP_H
+#ifndef _DD_UDP_H
+#define _DD_UDP_H
 
-#include <linux/hrtimer.h>
-#include <linux/interrupt.h>
-#include <linux/mutex.h>
-#include <linux/skbuff.h>
-#include <linux/socket.h>
-#include <linux/workqueue.h>
-#include <net/dst_cache.h>
+#include <linux/types.h>
 
-#include "transport/transport.h"
-#include "udp/link.h"
-#include "udp/rx.h"
-#include "udp/tx.h"
-#include "udp/upper.h"
+#include "udp/addr.h"
 
+struct dd_net_upper;
 struct dd_node;
+struct dd_peer;
 struct dd_udp_peer;
-struct sock;
 
-#define DD_UDP_HASH	256	/* buckets of peers */
-#define DD_UDP_HDR_PAGES	4	/* pages for headers of packets in transit */
+#define DD_UDP_COUNTERS_MAX	64	/* counters of a link */
 
 /**
- * struct dd_udp_stats - counters of a peer's link; protected by its lock
- * @tx_skbs: skbs passed to the IP stack
- * @tx_packets: packets in them
- * @tx_copied: bytes of payload copied before transmission, because the source is not
- *	wired memory, the packet has a checksum of its payload or is a reply; without
- *	retransmissions
- * @tx_nomem: packets lost because an allocation failed
- * @tx_noroute: skbs dropped because there was no route
- * @tx_full: times that transmission paused because too many packets were queued
- * @rx_skbs: skbs received
- * @rx_packets: packets in them
- * @rx_softirq: deposits made in softirq
- * @rx_process: deposits made in process context
- * @rx_copied: bytes copied to their destination
- * @mtu_changes: changes of the path MTU
+ * struct dd_peer_config - configuration of a peer
+ * @addr: address, with a port other than 0
+ * @dead_ms: silence, in milliseconds, after which the peer counts as dead
+ * @payload_crc: checksum payloads, and ask the peer to do so
  */
-struct dd_udp_stats {
-	u64 tx_skbs;
-	u64 tx_packets;
-	u64 tx_copied;
-	u64 tx_nomem;
-	u64 tx_noroute;
-	u64 tx_full;
-	u64 rx_skbs;
-	u64 rx_packets;
-	u64 rx_softirq;
-	u64 rx_process;
-	u64 rx_copied;
-	u64 mtu_changes;
-};
-
-/**
- * union dd_udp_local - an address of this node; all zero for none
- * @ip4: of IPv4
- * @ip6: of IPv6
- */
-union dd_udp_local {
-	__be32 ip4;
-	struct in6_addr ip6;
-};
-
-/**
- * struct dd_udp_peer - the link to a peer
- * @lock: protects the session, all its channels, and the members below; taken
- *	before the lock of a segment
- * @tp: the session
- * @arena: memory of the session
- * @node: this node; valid until the link is stopped
- * @peer: of the user of the link, like @priv
- * @priv: private to struct dd_net_upper
- * @addr: address and port of the peer
- * @entry: in dd_udp_node.peers
- * @sk: socket of the address' family; valid until a grace period after @dead is set
- * @tx: socket of the same family that is charged for the packets sent to this peer,
- *	and neither sends nor receives; valid until @dead is set
- * @dst: route to the peer; used only by the context that has set @sending
- * @local_addr: local address that the peer knows; it ignores packets from any other
- * @reply_addr: local address that the last unauthenticated packet was sent to, for
- *	the reply to it; zero: reply from @local_addr
- * @moved: @dst was looked up with another source address than @local_addr
- * @timer: calls dd_tp_timeout()
- * @tx_tasklet: sends what dd_udp_unlock_later() has deferred
- * @armed: when @timer expires, ns
- * @retry_at: when to request a new session, ns
- * @dead: nothing is sent and no timer is armed any more
- * @sending: a context is passing packets to the IP stack without the lock, in the
- *	order of their numbers; other contexts may send only unnumbered packets
- * @cpu: CPU that sent last
- * @sent_at: when it did, ns
- * @touched: the session was locked since @sending was set: the sending context has
- *	to look for more packets
- * @note_due: a message is complete and its note is to be posted by
- *	dd_net_upper.post()
- * @gso: the device accepts GSO skbs
- * @mtu: largest datagram that the route carries, in bytes; 0 if not known
- * @stats: counters
- * @rx_hdr: copy of a received header that was not contiguous
- * @tx_pages: pages for headers, used in turn; NULL before their first use
- * @tx_turn: index of the next page
- * @tx_hdrs: address of the current page; NULL for none
- * @tx_used: bytes of it in use
- * @tx_last: largest value of @tx_used that leaves space for another batch
- */
-struct dd_udp_peer {
-	spinlock_t lock;	/* of the session */
-	struct dd_tp tp;
-	void *arena;
-	struct dd_node *node;
-	struct dd_peer *peer;
-	void *priv;
+struct dd_peer_config {
 	union dd_peer_addr addr;
-	struct hlist_node entry;
-	struct sock *sk;
-	struct socket *tx;
-	struct dst_cache dst;
-	union dd_udp_local local_addr;
-	union dd_udp_local reply_addr;
-	struct hrtimer timer;
-	struct tasklet_struct tx_tasklet;
-	u64 armed;
-	u64 retry_at;
-	bool dead;
-	bool sending;
-	bool touched;
-	bool note_due;
-	bool moved;
-	bool gso;
-	int cpu;
-	u64 sent_at;
-	u32 mtu;
-	struct dd_udp_stats stats;
-	u8 rx_hdr[DD_WIRE_HLEN_MAX];
-	struct page *tx_pages[DD_UDP_HDR_PAGES];
-	u32 tx_turn;
-	void *tx_hdrs;
-	u32 tx_used;
-	u32 tx_last;
+	u32 dead_ms;
+	bool payload_crc;
 };
 
 /**
- * struct dd_udp_node - a node's sockets, and its peers by address
- * @node: the node; its peer_lock protects @sock, @users and changes of @peers
- * @sock: sockets for IPv4 and IPv6; each exists while it has users
- * @drain: empties a socket when a softirq has used up its budget
- * @drops: value of sk_drops that has been added to the node's counters
- * @burst: when the last skb with several packets was received, in jiffies
- * @users: number of peers with an address of the family
- * @seed: of the hash
- * @peers: struct dd_udp_peer by address; looked up under RCU
- * @incarnation: random number, new each time the module starts in the namespace
+ * struct dd_peer_info - state of a peer's link
+ * @packet_size: size of the largest packet, in bytes
+ * @rtt_us: smoothed round-trip time in microseconds, 0 if not known
+ * @rttvar_us: its variation in microseconds
+ * @cwnd: congestion window in bytes
+ * @in_flight: bytes in flight
+ * @packets_sent: packets sent
+ * @packets_received: valid packets received
+ * @packets_lost: packets declared lost
+ * @bytes_sent: payload bytes sent, including retransmissions
+ * @bytes_received: payload bytes deposited
+ * @dropped: received packets, or parts of them, that were dropped for any reason;
+ *	each counted once
  */
-struct dd_udp_node {
-	struct dd_node *node;
-	struct socket *sock[2];
-	struct work_struct drain[2];
-	atomic_t drops[2];
-	unsigned long burst[2];
-	unsigned int users[2];
-	u32 seed;
-	struct hlist_head peers[DD_UDP_HASH];
-	u64 incarnation;
+struct dd_peer_info {
+	u32 packet_size;
+	u32 rtt_us;
+	u32 rttvar_us;
+	u64 cwnd;
+	u64 in_flight;
+	u64 packets_sent;
+	u64 packets_received;
+	u64 packets_lost;
+	u64 bytes_sent;
+	u64 bytes_received;
+	u64 dropped;
 };
+
+/*
+ * All functions run in process context and, but for dd_udp_release(), with
+ * dd_node.peer_lock held; those with a link after dd_udp_start() and not after
+ * dd_udp_stop(). dd_udp_release() is the last one: no context can find the link.
+ */
+int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
+		 const struct dd_peer_config *config, const char **reason);
+void dd_udp_bye(struct dd_udp_peer *link);
+void dd_udp_stop(struct dd_udp_peer *link);
+int dd_udp_update(struct dd_udp_peer *link, const struct dd_peer_config *config,
+		  const char **reason);
+void dd_udp_renumber(struct dd_udp_peer *link);
+void dd_udp_describe(struct dd_udp_peer *link, struct dd_peer_info *info);
+const char *dd_udp_counter(struct dd_udp_peer *link, unsigned int i, u64 *value);
+void dd_udp_release(struct dd_udp_peer *link);
 
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
 bool dd_udp_unused(void);
-void dd_udp_up(struct dd_tp *tp);
-void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
 
-/* Implement callbacks of struct dd_tp_ops. */
-u64 dd_udp_tp_random(struct dd_tp *tp);
-void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
-u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
-void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes);
-
-extern const struct dd_net_upper *dd_udp_upper;
-
-bool dd_udp_tracing(void);
-
-static inline struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
-{
-	return container_of(tp, struct dd_udp_peer, tp);
-}
-
-/**
- * dd_udp_lock() - lock a session
- * @link: the peer's link
- *
- * Until dd_udp_unlock() the caller, in process context or softirq, may call the
- * functions of transport.h on @link->tp that struct dd_tp_ops permits in callbacks.
- * The caller must not hold the lock of a segment.
- */
-static inline void dd_udp_lock(struct dd_udp_peer *link)
-	__acquires(&link->lock)
-{
-	spin_lock_bh(&link->lock);
-}
-
-/* Post the note that complete() has prepared, if there is one. */
-static inline void dd_udp_post(struct dd_udp_peer *link)
-{
-	if (link->note_due)
-		dd_udp_upper->post(link);
-}
-
-#endif /* _DD_LINK_UDP_H */
+#endif /* _DD_UDP_H */

@@ -22,7 +22,8 @@
 #include <stdlib.h>
 
 #include "packet.h"
-#include "udp/udp.h"
+#include "udp/rx.h"
+#include "udp/tx.h"
 
 #define US	1000ull
 #define MS	1000000ull

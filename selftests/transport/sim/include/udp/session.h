@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Replaces kernel/udp/udp.h: the link to a peer, which end.c and mem.c implement. */
-#ifndef _DD_LINK_UDP_H
-#define _DD_LINK_UDP_H
+/* Replaces kernel/udp/session.h: the link to a peer, which end.c and mem.c implement. */
+#ifndef _DD_UDP_SESSION_H
+#define _DD_UDP_SESSION_H
 
 #include "kernel_user.h"
-#include "transport/batch.h"
 #include "transport/transport.h"
-#include "udp/link.h"
+#include "udp/addr.h"
 #include "udp/upper.h"
 
 struct dd_node;
@@ -35,15 +34,9 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 	spin_lock(&link->lock);
 }
 
-void dd_udp_unlock(struct dd_udp_peer *link);
 void dd_udp_up(struct dd_tp *tp);
 void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
 u64 dd_udp_tp_random(struct dd_tp *tp);
-void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
-u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
 void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes);
-void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off, void *dst, u32 len);
-u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,
-		      struct dd_tp_rx_batch *batch, void **pages, u32 at, bool single);
 
-#endif /* _DD_LINK_UDP_H */
+#endif /* _DD_UDP_SESSION_H */
