@@ -110,7 +110,7 @@ static void dd_far_end(struct dd_obj *obj)
 	} else if (f->m.up) {
 		dd_event(obj, false);
 		dd_remote_break(f->r, 0, true);
-		dd_ctx_reap(obj->ctx);
+		dd_reap(obj->ctx);
 		/* Another thread may wait for a request. */
 		dd_ctx_wake(obj->ctx);
 	}

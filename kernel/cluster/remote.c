@@ -248,7 +248,7 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 	/*
 	 * The transport and new requests do not use the ops any more. Only a concurrent
 	 * dd_remote_break() may use them: because of the lock, each of the two calls
-	 * returns only after all sources were given up. The owner then calls dd_ctx_reap().
+	 * returns only after all sources were given up. The owner then calls dd_reap().
 	 */
 	mutex_lock(&dd_remote_op_lock);
 	for (i = 0; i < r->nops; i++)

@@ -148,7 +148,7 @@ void dd_access_update(struct dd_access *a)
 	bool open = !seg->inhibit && seg->policy != DD_POLICY_ALWAYS;
 
 	lockdep_assert_held(&a->exp->lock);
-	if (!a->block || open != a->block->dead)
+	if (!a->block || open == dd_window_shown(a->block))
 		return;
 	if (open)
 		dd_access_show(a);
@@ -219,11 +219,11 @@ int dd_access_direct(struct dd_access *a, struct dd_import *imp, struct dd_direc
 
 	if (err)
 		return err;
-	block = dd_window_create(imp->obj.ctx, n, flags);
+	block = dd_ctx_window(imp->obj.ctx, n, flags);
 	if (IS_ERR(block))
 		return PTR_ERR(block);
 	if (a->chan.rights == DD_RIGHTS)
-		cas = dd_window_create(imp->obj.ctx, n, DD_WINDOW_MARKED);
+		cas = dd_ctx_window(imp->obj.ctx, n, DD_WINDOW_MARKED);
 	if (IS_ERR(cas)) {
 		err = PTR_ERR(cas);
 		cas = NULL;
@@ -243,7 +243,7 @@ static void dd_access_close(struct dd_access *a)
 {
 	mutex_lock(&a->exp->lock);
 	a->closed = true;
-	if (a->block && !a->block->dead)
+	if (a->block && dd_window_shown(a->block))
 		dd_access_hide(a);
 	dd_window_revoke(a->block);
 	dd_window_revoke(a->cas);

@@ -28,7 +28,41 @@ static unsigned long dd_limit(struct dd_ctx *ctx)
 	return READ_ONCE(ctx->limit);
 }
 
-/* Like dd_charge(), under a lock that dd_ctx_reap() takes: does not call that. */
+/* Free the memory of dd_ctx_later(). */
+void dd_reap_all(struct dd_ctx *ctx)
+{
+	struct dd_later *later, *next;
+
+	llist_for_each_entry_safe(later, next, llist_del_all(&ctx->freed), node)
+		later->free(later);
+}
+
+/* Like dd_reap_all(), or wait for a worker that has begun. The caller holds a reference. */
+void dd_reap_now(struct dd_ctx *ctx)
+{
+	bool queued = cancel_work_sync(&ctx->free_work);
+
+	/* Not queued: while that waited for a worker, queue_work() has failed for other memory. */
+	dd_reap_all(ctx);
+	/* The reference of the work; not the last one. */
+	if (queued)
+		refcount_dec(&ctx->ref);
+}
+
+/**
+ * dd_reap() - free the memory of dd_ctx_later()
+ * @ctx: the context, of which the caller holds a reference
+ *
+ * On return it is free and not charged, also if a worker has begun to free it. Freeing may wait
+ * for threads of the owner, so in another process this does nothing.
+ */
+void dd_reap(struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		dd_reap_now(ctx);
+}
+
+/* Like dd_charge(), under a lock that dd_reap() takes: does not call that. */
 int dd_charge_try(struct dd_ctx *ctx, size_t bytes)
 {
 	unsigned long now = atomic_long_add_return(bytes, &ctx->charged);
@@ -56,7 +90,7 @@ int dd_charge(struct dd_ctx *ctx, size_t bytes)
 {
 	if (!dd_charge_try(ctx, bytes))
 		return 0;
-	dd_ctx_reap(ctx);
+	dd_reap(ctx);
 	return dd_charge_try(ctx, bytes);
 }
 

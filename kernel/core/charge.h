@@ -17,6 +17,9 @@ struct user_struct;
  */
 #define DD_GFP	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+void dd_reap_all(struct dd_ctx *ctx);
+void dd_reap_now(struct dd_ctx *ctx);
+void dd_reap(struct dd_ctx *ctx);
 int dd_charge(struct dd_ctx *ctx, size_t bytes);
 int dd_charge_try(struct dd_ctx *ctx, size_t bytes);
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes);

@@ -7,6 +7,7 @@
  * keep it alive. The context ends once; afterwards only its memory remains. What it is
  * charged for is free when munmap() and close(), or the exit of the process, are over.
  */
+#include <linux/compat.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
@@ -30,19 +31,11 @@ static void dd_ctx_end_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
-static void dd_ctx_free(struct dd_ctx *ctx)
-{
-	struct dd_later *later, *next;
-
-	llist_for_each_entry_safe(later, next, llist_del_all(&ctx->freed), node)
-		later->free(later);
-}
-
 static void dd_ctx_free_work(struct work_struct *work)
 {
 	struct dd_ctx *ctx = container_of(work, struct dd_ctx, free_work);
 
-	dd_ctx_free(ctx);
+	dd_reap_all(ctx);
 	dd_ctx_put(ctx);
 }
 
@@ -59,36 +52,12 @@ void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
 		dd_ctx_put(ctx);
 }
 
-/* Free the memory of dd_ctx_later(), or wait for a worker that has begun to free it. */
-static void dd_ctx_free_now(struct dd_ctx *ctx)
-{
-	bool queued = cancel_work_sync(&ctx->free_work);
-
-	/* Not queued: while that waited for a worker, queue_work() has failed for other memory. */
-	dd_ctx_free(ctx);
-	if (queued)
-		dd_ctx_put(ctx);
-}
-
-/**
- * dd_ctx_reap() - free the memory of dd_ctx_later()
- * @ctx: the context
- *
- * On return it is free and not charged, also if a worker has begun to free it. Freeing may wait
- * for threads of the owner, so in another process this does nothing.
- */
-void dd_ctx_reap(struct dd_ctx *ctx)
-{
-	if (current->mm == ctx->mm)
-		dd_ctx_free_now(ctx);
-}
-
 /**
  * dd_ctx_finish() - finish what a worker was to do for a context
  * @ctx: the context, not locked; the caller holds a reference
  *
  * Work that has not begun is done here, so this waits for a worker only while that frees
- * objects of @ctx. Like dd_ctx_reap(), nothing is done in another process than the owner, which
+ * objects of @ctx. Like dd_reap(), nothing is done in another process than the owner, which
  * may be exiting.
  */
 void dd_ctx_finish(struct dd_ctx *ctx)
@@ -107,7 +76,7 @@ void dd_ctx_finish(struct dd_ctx *ctx)
 		dd_ctx_end(ctx);
 	if (queued)
 		dd_ctx_put(ctx);
-	dd_ctx_free_now(ctx);
+	dd_reap_now(ctx);
 }
 
 static int dd_ctx_insert(struct dd_ctx *ctx)
@@ -132,23 +101,23 @@ static int dd_ctx_insert(struct dd_ctx *ctx)
 
 /**
  * dd_ctx_create() - create a context for the current process
- * @net: network namespace of the process
+ * @node: node of the process
  *
  * Return: the context, with one reference, or an error pointer.
  */
-struct dd_ctx *dd_ctx_create(struct net *net)
+struct dd_ctx *dd_ctx_create(struct dd_node *node)
 {
 	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int err;
 
 	if (!ctx)
 		return ERR_PTR(-ENOMEM);
-	err = dd_window_ctx_init(ctx);
+	err = dd_windows_init(&ctx->windows);
 	if (err) {
 		kfree(ctx);
 		return ERR_PTR(err);
 	}
-	kref_init(&ctx->ref);
+	refcount_set(&ctx->ref, 1);
 	mutex_init(&ctx->lock);
 	dd_ids_init(&ctx->ids);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
@@ -164,7 +133,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
-	ctx->node = dd_node_of(get_net(net));
+	get_net(node->net);
+	ctx->node = node;
 
 	err = dd_area_init(&ctx->area);
 	if (!err)
@@ -175,15 +145,13 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	return ERR_PTR(err);
 }
 
-static void dd_ctx_release(struct kref *ref)
+static void dd_ctx_release(struct dd_ctx *ctx)
 {
-	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
-
 	WARN_ON_ONCE(!dd_ids_unused(&ctx->ids));
 	xa_destroy(&ctx->ids.xa);
 	xa_destroy(&ctx->regions);
 	WARN_ON_ONCE(!xa_empty(&ctx->folios));
-	dd_window_ctx_exit(ctx);
+	dd_windows_exit(&ctx->windows);
 	dd_area_exit(&ctx->area);
 	WARN_ON_ONCE(atomic_long_read(&ctx->charged));
 	put_net(ctx->node->net);
@@ -195,7 +163,8 @@ static void dd_ctx_release(struct kref *ref)
 
 void dd_ctx_put(struct dd_ctx *ctx)
 {
-	kref_put(&ctx->ref, dd_ctx_release);
+	if (refcount_dec_and_test(&ctx->ref))
+		dd_ctx_release(ctx);
 }
 
 /**
@@ -273,6 +242,43 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 	if (READ_ONCE(ctx->fasync))
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
+}
+
+/**
+ * dd_ctx_place() - choose where memory of a context can be mapped
+ * @ctx: the context, locked
+ * @npages: number of pages
+ * @pgoff: (out) mmap() offset, in pages, that nothing else gets
+ *
+ * Return: 0, or %-ENOSPC: a 32-bit caller must be able to pass the offset.
+ */
+int dd_ctx_place(struct dd_ctx *ctx, unsigned long npages, unsigned long *pgoff)
+{
+	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
+
+	lockdep_assert_held(&ctx->lock);
+	if (npages > max - ctx->next_pgoff)
+		return -ENOSPC;
+	*pgoff = ctx->next_pgoff;
+	/* One page between, so that no mapping can span two. */
+	ctx->next_pgoff += npages + 1;
+	return 0;
+}
+
+/**
+ * dd_ctx_window() - create a window that a context may map
+ * @ctx: the context, locked and not dead; referenced until the window is revoked
+ * @npages: number of pages
+ * @flags: DD_WINDOW_*
+ *
+ * Return: as dd_window_create(), or %-ENOSPC.
+ */
+struct dd_window *dd_ctx_window(struct dd_ctx *ctx, unsigned long npages, unsigned int flags)
+{
+	unsigned long pgoff;
+	int err = dd_ctx_place(ctx, npages, &pgoff);
+
+	return err ? ERR_PTR(err) : dd_window_create(&ctx->windows, pgoff, npages, flags);
 }
 
 void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,

@@ -6,11 +6,9 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
-#include <linux/kref.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
-#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -19,6 +17,7 @@
 #include "core/area.h"
 #include "core/hooks.h"
 #include "core/ids.h"
+#include "core/window.h"
 
 struct dd_node;
 struct pid_namespace;
@@ -63,17 +62,11 @@ struct dd_obj {
  * @area_maps: mappings of the area in @mm; the context ends with the last one, and then
  *	this is below 0
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
+ * @windows: windows that @mm may map; all mappings of this context are those of its inode
  * @regions: pgoff to struct dd_region
  * @folios: page frame number of each large folio that pinned regions keep, to the number of
  *	runs of their pages in it
  * @folio_lock: protects @folios; innermost of the mutexes
- * @inode: its mapping holds all mappings of this context; windows are unmapped by their
- *	offset in it
- * @windows: pgoff to struct dd_window
- * @window_lock: protects dd_window.dead; held for reading, inside mmap_lock, while
- *	pages of a window are mapped
- * @scratch: page that replaces those of dead windows; allocated with the first window
- * @marked: the same for windows with DD_WINDOW_MARKED
  * @ring_pages: pages of @area used by direct rings
  * @wait: woken by every note and by advancing counters
  * @fasync: processes that get SIGIO
@@ -83,7 +76,7 @@ struct dd_obj {
  * @free_work: frees what was given up where the caller may not sleep
  */
 struct dd_ctx {
-	struct kref ref;
+	refcount_t ref;
 	struct dd_node *node;
 	struct mm_struct *mm;
 	atomic_long_t charged;
@@ -96,14 +89,10 @@ struct dd_ctx {
 	struct dd_area area;
 	atomic_t area_maps;
 	unsigned long next_pgoff;
+	struct dd_windows windows;
 	struct xarray regions;
 	struct xarray folios;
 	struct mutex folio_lock;	/* protects folios */
-	struct inode *inode;
-	struct xarray windows;
-	struct rw_semaphore window_lock;	/* protects dd_window.dead */
-	void *scratch;
-	void *marked;
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
@@ -123,20 +112,21 @@ struct dd_later {
 	void (*free)(struct dd_later *later);
 };
 
-struct dd_ctx *dd_ctx_create(struct net *net);
+struct dd_ctx *dd_ctx_create(struct dd_node *node);
 void dd_ctx_put(struct dd_ctx *ctx);
 void dd_ctx_end(struct dd_ctx *ctx);
 void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later);
-void dd_ctx_reap(struct dd_ctx *ctx);
 void dd_ctx_finish(struct dd_ctx *ctx);
 void dd_ctx_wake(struct dd_ctx *ctx);
+int dd_ctx_place(struct dd_ctx *ctx, unsigned long npages, unsigned long *pgoff);
+struct dd_window *dd_ctx_window(struct dd_ctx *ctx, unsigned long npages, unsigned int flags);
 
 bool dd_ctx_owned(const struct dd_ctx *ctx);
 u32 dd_ctx_pid(const struct dd_ctx *ctx, struct pid_namespace *ns);
 
 static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
 {
-	kref_get(&ctx->ref);
+	refcount_inc(&ctx->ref);
 	return ctx;
 }
 

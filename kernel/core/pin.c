@@ -321,7 +321,7 @@ static int dd_pin_charge(struct dd_region *region)
 			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
 		if (err == -EDQUOT) {
 			/* Freeing pinned regions takes the lock. */
-			dd_ctx_reap(ctx);
+			dd_reap(ctx);
 			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
 		}
 		if (!err)

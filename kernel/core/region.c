@@ -6,7 +6,6 @@
  * mappings, and all services, connections and requests that use them are gone. Pages
  * that a process has pinned, for example in a pipe, are freed later (page.c).
  */
-#include <linux/compat.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -133,17 +132,12 @@ void dd_region_unnew(struct dd_region *region, unsigned long n)
 	dd_region_destroy(region);
 }
 
-/* Choose an mmap() offset; a 32-bit caller must be able to pass it. */
-static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
+/* Choose an mmap() offset. */
+static int region_place(struct dd_ctx *ctx, struct dd_region *region)
 {
-	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
+	int err = dd_ctx_place(ctx, region->npages, &region->pgoff);
 
-	if (region->npages > max - ctx->next_pgoff)
-		return -ENOSPC;
-	region->pgoff = ctx->next_pgoff;
-	/* One page between regions, so that no mapping can span two. */
-	ctx->next_pgoff += region->npages + 1;
-	return xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
+	return err ?: xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
 }
 
 /**
@@ -166,7 +160,7 @@ int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset)
 	err = ctx->dead ? -ESTALE : dd_obj_reserve(&region->obj);
 	if (err)
 		goto out;
-	err = offset ? dd_region_place(ctx, region) : 0;
+	err = offset ? region_place(ctx, region) : 0;
 	if (err) {
 		dd_obj_unreserve(&region->obj);
 		goto out;

@@ -288,12 +288,12 @@ int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ct
 	}
 	dd_owner_leave(before);
 	if (!IS_ERR(p) && !kit->view) {
-		p = dd_window_create(ctx, 1, DD_WINDOW_READONLY);
+		p = dd_ctx_window(ctx, 1, DD_WINDOW_READONLY);
 		kit->view = IS_ERR(p) ? NULL : p;
 	}
 	if (!IS_ERR(p) && kit->want_pages) {
 		dd_window_revoke(kit->notes);
-		p = dd_window_create(ctx, kit->want_pages, 0);
+		p = dd_ctx_window(ctx, kit->want_pages, 0);
 		kit->notes = IS_ERR(p) ? NULL : p;
 		kit->want_pages = 0;
 	}

@@ -99,7 +99,7 @@ static void dd_track_collect(struct dd_region *region, unsigned long first,
 	}
 	up_write(&track->lock);
 	if (to > from)
-		unmap_mapping_range(region->obj.ctx->inode->i_mapping,
+		unmap_mapping_range(region->obj.ctx->windows.inode->i_mapping,
 				    (loff_t)(region->pgoff + from) << PAGE_SHIFT,
 				    (loff_t)(to - from) << PAGE_SHIFT, 1);
 }

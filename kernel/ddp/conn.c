@@ -480,7 +480,7 @@ void dd_conn_end(struct dd_obj *obj)
 			       dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 	dd_conn_disconnect(conn);
 	if (!conn->other)
-		dd_ctx_reap(obj->ctx);
+		dd_reap(obj->ctx);
 	dd_event(obj, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);

@@ -20,6 +20,7 @@
 #include "core/export.h"
 #include "core/import.h"
 #include "core/local_import.h"
+#include "core/node.h"
 #include "core/notelist.h"
 #include "core/page.h"
 #include "core/region.h"
@@ -38,12 +39,12 @@ static int dd_open(struct inode *inode, struct file *file)
 
 	if (!current->mm)
 		return -EINVAL;
-	ctx = dd_ctx_create(current->nsproxy->net_ns);
+	ctx = dd_ctx_create(dd_node_of(current->nsproxy->net_ns));
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	file->private_data = ctx;
 	/* Mappings are found by this inode when a window is revoked. */
-	file->f_mapping = ctx->inode->i_mapping;
+	file->f_mapping = ctx->windows.inode->i_mapping;
 	return 0;
 }
 
@@ -140,8 +141,8 @@ static int dd_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_pgoff == DD_AREA_OFFSET >> PAGE_SHIFT)
 		return dd_area_mmap(ctx, vma);
-	if (xa_load(&ctx->windows, vma->vm_pgoff))
-		return dd_window_mmap(ctx, vma);
+	if (xa_load(&ctx->windows.all, vma->vm_pgoff))
+		return dd_window_mmap(&ctx->windows, vma);
 	return dd_region_mmap(ctx, vma);
 }
 

@@ -145,7 +145,7 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 		kit->rx = kzalloc(sizeof(*kit->rx), GFP_KERNEL_ACCOUNT);
 		if (!kit->rx)
 			return -ENOMEM;
-		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT, 0);
+		win = dd_ctx_window(ctx, imp->size >> PAGE_SHIFT, 0);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
 		kit->rx->block = win;

@@ -39,14 +39,10 @@ struct tracepoint __tracepoint_dd_note;
 
 void dd_ctx_put(struct dd_ctx *ctx)
 {
-	WARN_ON(refcount_dec_and_test(&ctx->ref.refcount));
+	WARN_ON(refcount_dec_and_test(&ctx->ref));
 }
 
 void dd_ctx_wake(struct dd_ctx *ctx)
-{
-}
-
-void dd_ctx_reap(struct dd_ctx *ctx)
 {
 }
 
@@ -118,6 +114,10 @@ struct fake {
 	struct dd_ctx ctx;
 };
 
+static void no_work(struct work_struct *work)
+{
+}
+
 static struct fake *fake_make(struct kunit *test)
 {
 	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
@@ -128,7 +128,9 @@ static struct fake *fake_make(struct kunit *test)
 	f->ctx.mm = current->mm;
 	f->ctx.cred = current_cred();
 	KUNIT_ASSERT_EQ(test, dd_area_init(&f->ctx.area), 0);
-	kref_init(&f->ctx.ref);
+	refcount_set(&f->ctx.ref, 1);
+	init_llist_head(&f->ctx.freed);
+	INIT_WORK(&f->ctx.free_work, no_work);
 	mutex_init(&f->ctx.lock);
 	init_waitqueue_head(&f->ctx.wait);
 	f->ctx.node = &f->node;
@@ -138,7 +140,7 @@ static struct fake *fake_make(struct kunit *test)
 static void fake_break(struct kunit *test, struct fake *f)
 {
 	/* Everything that was made has let go of the context. */
-	KUNIT_EXPECT_EQ(test, kref_read(&f->ctx.ref), 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&f->ctx.ref), 1u);
 	KUNIT_EXPECT_EQ(test, (u32)bitmap_weight(f->ctx.area.map,
 						 f->ctx.area.bits), 1u);
 	dd_area_exit(&f->ctx.area);

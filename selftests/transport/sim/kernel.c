@@ -213,7 +213,7 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, const struct dd_obj_ops 
 
 void dd_ctx_put(struct dd_ctx *ctx)
 {
-	refcount_dec(&ctx->ref.refcount);
+	refcount_dec(&ctx->ref);
 }
 
 void dd_ctx_wake(struct dd_ctx *ctx)
@@ -237,7 +237,7 @@ void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
 	later->free(later);
 }
 
-void dd_ctx_reap(struct dd_ctx *ctx)
+void dd_reap(struct dd_ctx *ctx)
 {
 }
 
@@ -424,7 +424,7 @@ struct boot *boot_new(int number, u32 pages)
 	dd_quota_init(&b->node.parked);
 	spin_lock_init(&b->node.park_lock);
 	b->ctx.node = &b->node;
-	refcount_set(&b->ctx.ref.refcount, 1);
+	refcount_set(&b->ctx.ref, 1);
 	region_init(&b->region, b, pages);
 	region_init(&b->aside, b, pages);
 	list_init(b);

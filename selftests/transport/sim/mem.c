@@ -215,11 +215,11 @@ static void audit(void)
 		struct boot *b = mem.boots[i];
 
 		if (b->node.parked.count || b->ctx.charged.counter ||
-		    b->ctx.ref.refcount.n != 1 || b->region.obj.users.n != 1 ||
+		    b->ctx.ref.n != 1 || b->region.obj.users.n != 1 ||
 		    b->aside.obj.users.n != 1 || b->list.obj.users.n != 1)
 			sim_fail("node %u: %u look-ups, %ld bytes, %u references are left", i,
 				 b->node.parked.count, b->ctx.charged.counter,
-				 b->ctx.ref.refcount.n - 1);
+				 b->ctx.ref.n - 1);
 	}
 	ends_each(audit_end);
 	/* What a node had when it failed is not freed. */

@@ -127,7 +127,6 @@ typedef bool spinlock_t;
 typedef struct { u32 n; } refcount_t;
 
 struct mutex { bool held; };
-struct kref { refcount_t refcount; };
 
 static inline void spin_lock(spinlock_t *l)
 {
@@ -181,7 +180,6 @@ static inline bool refcount_dec_and_test(refcount_t *r)
 }
 
 #define refcount_dec(r)		assert(!refcount_dec_and_test(r))
-#define kref_get(k)		refcount_inc(&(k)->refcount)
 
 /* ---- work and waiting ------------------------------------------------------ */
 
