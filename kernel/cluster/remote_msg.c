@@ -126,7 +126,7 @@ static u32 dd_remote_store_batch(struct dd_udp_peer *link, const void *payload,
 {
 	return dd_udp_copy_batch(link, payload, batch,
 				 region->pages + dd_region_index(region, at),
-				 offset_in_page(at), region->pinned);
+				 offset_in_page(at), dd_region_pinned(region));
 }
 
 static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,

@@ -17,6 +17,7 @@
 #include "core/deposit.h"
 #include "core/hooks.h"
 #include "core/page.h"
+#include "core/pin.h"
 #include "core/submit.h"
 #include "udp/session.h"
 
@@ -566,6 +567,6 @@ const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op, u32 
 		       offset_in_page(off);
 	}
 	from = dd_region_addr(rop->region, rop->src + off, &n);
-	*left = rop->region->pinned ? n : dd_page_left(from);
+	*left = dd_region_pinned(rop->region) ? n : dd_page_left(from);
 	return from;
 }

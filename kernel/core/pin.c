@@ -22,6 +22,7 @@
 #include "core/charge.h"
 #include "core/ctx.h"
 #include "core/page.h"
+#include "core/pin.h"
 #include "core/region.h"
 
 #define DD_PIN_BATCH	512	/* pages between two looks for a signal */
@@ -105,18 +106,12 @@ static int dd_pin_watch(struct dd_region *region, unsigned long start)
 	int err = mmu_interval_notifier_insert(&region->notifier, current->mm, start,
 					       region->npages << PAGE_SHIFT, &dd_pin_ops);
 
-	region->watched = !err;
 	if (err)
 		return err;
+	region->kind = DD_REGION_WATCHED;
 	region->start = start;
 	region->seq = mmu_interval_read_begin(&region->notifier);
 	return 0;
-}
-
-static void dd_pin_unwatch(struct dd_region *region)
-{
-	if (region->watched)
-		mmu_interval_notifier_remove(&region->notifier);
 }
 
 /* Whether the mapping has changed since the pages were seen in it. */
@@ -137,7 +132,6 @@ static int dd_pin_watch(struct dd_region *region, unsigned long start)
 	return 0;
 }
 
-static void dd_pin_unwatch(struct dd_region *region) { }
 static bool dd_pin_changed(struct dd_region *region) { return true; }
 static unsigned long dd_pin_begin(struct dd_region *region) { return 0; }
 #endif
@@ -200,7 +194,7 @@ static bool dd_region_covers(const struct dd_region *region, u64 address, u64 le
 bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off)
 {
 	return dd_region_covers(region, address, len, off) &&
-	       !(region->pinned && dd_pin_changed(region));
+	       !(dd_region_pinned(region) && dd_pin_changed(region));
 }
 
 /**
@@ -217,7 +211,7 @@ bool dd_region_look(struct dd_region *region, u64 address, u64 len, bool write, 
 {
 	if (!dd_region_covers(region, address, len, off))
 		return false;
-	return !region->pinned || !dd_pin_changed(region) ||
+	return !dd_region_pinned(region) || !dd_pin_changed(region) ||
 	       dd_pin_look(region, *off, len, write);
 }
 
@@ -247,23 +241,10 @@ int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg)
 
 /* ---- the pages ------------------------------------------------------------ */
 
-/* End of the run of pages from @i on that belong to one folio. */
-static unsigned long dd_pin_run(const struct dd_region *region, unsigned long i,
-				struct folio **folio)
-{
-	unsigned long end = i + 1;
-
-	*folio = virt_to_folio(region->pages[i]);
-	while (folio_test_large(*folio) && end < region->npages &&
-	       virt_to_folio(region->pages[end]) == *folio)
-		end++;
-	return end;
-}
-
 /*
  * A pin of one page keeps a whole large folio, which is not split while it is pinned. It
  * is charged once for a context, when it gets the first of the runs of pages in it: @n
- * pages that are charged themselves. Undone by dd_pin_folio_drop().
+ * pages that are charged themselves. Undone by folio_drop() of region.c.
  */
 static int dd_pin_folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
 {
@@ -283,20 +264,6 @@ static int dd_pin_folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned l
 	return err;
 }
 
-static void dd_pin_folio_drop(struct dd_ctx *ctx, struct folio *folio)
-{
-	unsigned long runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
-
-	lockdep_assert_held(&ctx->folio_lock);
-	/* Neither needs memory. */
-	if (runs > 1) {
-		xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs - 1), 0);
-		return;
-	}
-	xa_erase(&ctx->folios, folio_pfn(folio));
-	dd_uncharge(ctx, folio_nr_pages(folio) << PAGE_SHIFT);
-}
-
 static int dd_pin_folio_charge(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
 {
 	int err;
@@ -307,7 +274,7 @@ static int dd_pin_folio_charge(struct dd_ctx *ctx, struct folio *folio, unsigned
 	return err;
 }
 
-/* Charge large folios whole, instead of their pages. Undone by dd_region_unpin(). */
+/* Charge large folios whole, instead of their pages. Undone by region_unpin() of region.c. */
 static int dd_pin_charge(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
@@ -316,7 +283,7 @@ static int dd_pin_charge(struct dd_region *region)
 	int err = 0;
 
 	while (!err && region->whole < region->npages) {
-		end = dd_pin_run(region, region->whole, &folio);
+		end = dd_region_run(region, region->whole, &folio);
 		if (folio_test_large(folio))
 			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
 		if (err == -EDQUOT) {
@@ -344,7 +311,7 @@ static struct dd_region *dd_pin_new(struct dd_ctx *ctx, u64 address, u64 length)
 		return ERR_PTR(-ENOMEM);
 	region = dd_region_new(ctx, n);
 	if (!IS_ERR(region))
-		region->pinned = true;
+		region->kind = DD_REGION_PINNED;
 	return region;
 }
 
@@ -421,31 +388,4 @@ int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 		dd_pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
 	arg->offset = offset_in_page(arg->address);
 	return dd_region_publish(region, &arg->region, NULL);
-}
-
-/* Unpin and uncharge the pages of a region that dd_pin_new() has made. */
-void dd_region_unpin(struct dd_region *region)
-{
-	struct dd_ctx *ctx = region->obj.ctx;
-	unsigned long i, end;
-	struct folio *folio;
-	struct page *page;
-
-	dd_pin_unwatch(region);
-	for (i = 0; i < region->npages; i = end) {
-		end = dd_pin_run(region, i, &folio);
-		if (folio_test_large(folio) && i < region->whole) {
-			mutex_lock(&ctx->folio_lock);
-			dd_pin_folio_drop(ctx, folio);
-			mutex_unlock(&ctx->folio_lock);
-		} else {
-			dd_uncharge(ctx, (end - i) << PAGE_SHIFT);
-		}
-		for (; i < end; i++) {
-			page = virt_to_page(region->pages[i]);
-			/* Other nodes and processes have written to them. */
-			unpin_user_pages_dirty_lock(&page, 1, true);
-			cond_resched();
-		}
-	}
 }

@@ -37,14 +37,78 @@ static unsigned long dd_fill_pages(void **pages, unsigned long n)
 	return i;
 }
 
+/**
+ * dd_region_run() - find pages of one folio in a pinned region
+ * @region: the region
+ * @i: first page
+ * @folio: (out) its folio
+ *
+ * Return: the end of the run of pages from @i on that belong to @folio.
+ */
+unsigned long dd_region_run(const struct dd_region *region, unsigned long i,
+			    struct folio **folio)
+{
+	unsigned long end = i + 1;
+
+	*folio = virt_to_folio(region->pages[i]);
+	while (folio_test_large(*folio) && end < region->npages &&
+	       virt_to_folio(region->pages[end]) == *folio)
+		end++;
+	return end;
+}
+
+/* A run of pages in a large folio has been unpinned. */
+static void folio_drop(struct dd_ctx *ctx, struct folio *folio)
+{
+	unsigned long runs;
+
+	mutex_lock(&ctx->folio_lock);
+	runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
+	/* Neither needs memory. */
+	if (runs > 1) {
+		xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs - 1), 0);
+	} else {
+		xa_erase(&ctx->folios, folio_pfn(folio));
+		dd_uncharge(ctx, folio_nr_pages(folio) << PAGE_SHIFT);
+	}
+	mutex_unlock(&ctx->folio_lock);
+}
+
+/* Unpin and uncharge the pages that pin.c has pinned. */
+static void region_unpin(struct dd_region *region)
+{
+	struct dd_ctx *ctx = region->obj.ctx;
+	unsigned long i, end;
+	struct folio *folio;
+	struct page *page;
+
+#ifdef CONFIG_MMU_NOTIFIER
+	if (region->kind == DD_REGION_WATCHED)
+		mmu_interval_notifier_remove(&region->notifier);
+#endif
+	for (i = 0; i < region->npages; i = end) {
+		end = dd_region_run(region, i, &folio);
+		if (folio_test_large(folio) && i < region->whole)
+			folio_drop(ctx, folio);
+		else
+			dd_uncharge(ctx, (end - i) << PAGE_SHIFT);
+		for (; i < end; i++) {
+			page = virt_to_page(region->pages[i]);
+			/* Other nodes and processes have written to them. */
+			unpin_user_pages_dirty_lock(&page, 1, true);
+			cond_resched();
+		}
+	}
+}
+
 /* Free a region that has no user; may sleep. */
 static void dd_region_destroy(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
 	unsigned long i = 0;
 
-	if (region->pinned) {
-		dd_region_unpin(region);
+	if (dd_region_pinned(region)) {
+		region_unpin(region);
 		i = region->npages;
 	}
 	while (i < region->npages) {
@@ -70,7 +134,7 @@ static void dd_region_release(struct dd_obj *obj)
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
-	if (region->watched && current->mm != obj->ctx->mm)
+	if (region->kind == DD_REGION_WATCHED && current->mm != obj->ctx->mm)
 		dd_ctx_later(obj->ctx, &region->later);
 	else
 		dd_region_destroy(region);
@@ -187,7 +251,6 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 {
 	struct dd_region *region;
 	unsigned long n, done = 0;
-	int err;
 
 	if (arg->flags & ~DD_REGION_TRACK || arg->__reserved || !arg->length)
 		return -EINVAL;
@@ -198,8 +261,9 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	region = dd_region_new(ctx, n);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = arg->flags & DD_REGION_TRACK ? dd_track_init(region) : 0;
-	if (!err)
+	if (arg->flags & DD_REGION_TRACK)
+		region->track = dd_track_new(n);
+	if (region->track || !(arg->flags & DD_REGION_TRACK))
 		done = dd_fill_pages(region->pages, n);
 	if (done < n) {
 		dd_region_unnew(region, done);
@@ -217,7 +281,7 @@ static void dd_region_end(struct dd_obj *obj)
 	lockdep_assert_held(&obj->ctx->lock);
 	if (!dd_obj_remove(obj))
 		return;
-	if (!region->pinned)
+	if (!dd_region_pinned(region))
 		xa_erase(&obj->ctx->regions, region->pgoff);
 	dd_obj_put(obj);
 }
@@ -248,7 +312,7 @@ int dd_region_free(struct dd_ctx *ctx, u32 id)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
 	spin_lock(&region->lock);
-	busy = !RB_EMPTY_ROOT(&region->uses) || (region->segments && !region->pinned);
+	busy = !RB_EMPTY_ROOT(&region->uses) || (region->segments && !dd_region_pinned(region));
 	region->freed |= !busy;
 	spin_unlock(&region->lock);
 	if (!busy)
@@ -319,12 +383,23 @@ static const struct vm_operations_struct dd_region_vm_ops = {
 	.fault = dd_region_vm_fault,
 };
 
+static vm_fault_t region_track_fault(struct vm_fault *vmf)
+{
+	struct dd_region *region = vmf->vma->vm_private_data;
+	unsigned long index = vmf->pgoff - region->pgoff;
+
+	if (index >= region->npages)
+		return VM_FAULT_SIGBUS;
+	index = array_index_nospec(index, region->npages);
+	return dd_track_fault(region->track, vmf, index, virt_to_page(region->pages[index]));
+}
+
 static const struct vm_operations_struct dd_track_vm_ops = {
 	.open = dd_region_vm_open,
 	.close = dd_region_vm_close,
 	.may_split = dd_vm_may_split,
-	.fault = dd_track_vm_fault,
-	.pfn_mkwrite = dd_track_vm_mkwrite,
+	.fault = region_track_fault,
+	.pfn_mkwrite = dd_track_mkwrite,
 };
 
 /**
@@ -360,6 +435,35 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 		vma->vm_ops = &dd_track_vm_ops;
 	}
 	return 0;
+}
+
+/**
+ * dd_region_dirty() - fetch which pages of a tracked region were stored to
+ * @ctx: the owner
+ * @arg: argument of user space
+ *
+ * Return: 0 or an error documented in the uapi header; then no page is reported.
+ */
+int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg)
+{
+	struct dd_region *region;
+	int err;
+
+	if (!arg->length || !PAGE_ALIGNED(arg->offset | arg->length))
+		return -EINVAL;
+	region = dd_obj_get(ctx, arg->region, &dd_region_ops);
+	if (!region)
+		return -ENOENT;
+	if (!region->track)
+		err = -EOPNOTSUPP;
+	else if (!dd_in_bounds(arg->offset, arg->length, (u64)region->npages << PAGE_SHIFT))
+		err = -ERANGE;
+	else
+		err = dd_track_fetch(region->track, ctx->windows.inode->i_mapping, region->pgoff,
+				     arg->offset >> PAGE_SHIFT, arg->length >> PAGE_SHIFT,
+				     u64_to_user_ptr(arg->bitmap));
+	dd_region_put(region);
+	return err;
 }
 
 /* Order of slices by pages; slices that share a page compare equal. */
@@ -414,7 +518,7 @@ int dd_slice_get(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		return -ENOENT;
 	/* The UDP link stores runs of pages at a time. */
 	err = -EOPNOTSUPP;
-	if (region->pinned)
+	if (dd_region_pinned(region))
 		goto err_put;
 	err = -EINVAL;
 	if (!dd_in_bounds(buf->offset, buf->length,

@@ -17,21 +17,32 @@
 struct dd_track;
 
 /**
+ * enum dd_region_kind - whose the pages of a region are
+ * @DD_REGION_DRIVER: the driver has allocated them, and the owner maps them
+ * @DD_REGION_PINNED: the owner had them before (pin.c). They cannot be mapped by the device;
+ *	adjacent pages of the region need not be contiguous, even in a compound page
+ * @DD_REGION_WATCHED: as %DD_REGION_PINNED, and dd_region.notifier is to be removed
+ */
+enum dd_region_kind {
+	DD_REGION_DRIVER,
+	DD_REGION_PINNED,
+	DD_REGION_WATCHED
+};
+
+/**
  * struct dd_region - wired memory of a context
  * @obj: its id
  * @pages: addresses of @npages pages, constant for the life of the region
- * @npages: number of pages, charged to the user of dd_ctx.cred; if @pinned, instead of pages of
- *	a large folio the folio is charged
- * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
- *	adjacent pages of the region need not be contiguous, even in a compound page
- * @watched: @notifier is to be removed
+ * @npages: number of pages, charged to the user of dd_ctx.cred; of pinned memory, instead of
+ *	pages of a large folio the folio is charged
+ * @kind: changes only before the region is published
  * @start: user address of the first page, by which its owner has pinned or mapped it; or 0.
- *	Of memory that is not @pinned: under mmap_lock; requests read it without a lock
+ *	Of memory of the driver: under mmap_lock; requests read it without a lock
  * @notifier: of memory of dd_region_pin(), counts changes of the mapping at @start
  * @seq: count at which @pages were what was mapped there
- * @whole: of @pinned memory, pages before this one whose large folios are charged whole
+ * @whole: of pinned memory, pages before this one whose large folios are charged whole
  * @track: which pages the process has stored to, for a tracked region; else NULL
- * @pgoff: mmap() offset, in pages; 0 if @pinned
+ * @pgoff: mmap() offset, in pages; 0 of pinned memory
  * @lock: protects what follows up to @freed; innermost
  * @uses: slices used by services and connections, by offset
  * @segments: segments and redirections in it that have not ended
@@ -43,8 +54,7 @@ struct dd_region {
 	struct dd_obj obj;
 	void **pages;
 	unsigned long npages;
-	bool pinned;
-	bool watched;
+	enum dd_region_kind kind;
 	unsigned long start;
 	struct mmu_interval_notifier notifier;
 	unsigned long seq;
@@ -63,13 +73,10 @@ struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n);
 void dd_region_unnew(struct dd_region *region, unsigned long n);
 int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset);
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
-struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length);
-int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg);
-void dd_region_unpin(struct dd_region *region);
-bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off);
-bool dd_region_look(struct dd_region *region, u64 address, u64 len, bool write, u64 *off);
-int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg);
+unsigned long dd_region_run(const struct dd_region *region, unsigned long i,
+			    struct folio **folio);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
+int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg);
 bool dd_region_use(struct dd_region *region);
 void dd_region_unuse(struct dd_region *region);
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
@@ -77,6 +84,11 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 extern const struct dd_obj_ops dd_region_ops;
 
 void dd_region_put_later(struct dd_region *region);
+
+static inline bool dd_region_pinned(const struct dd_region *region)
+{
+	return region->kind != DD_REGION_DRIVER;
+}
 
 /* Drop a reference where the caller may sleep. */
 static inline void dd_region_put(struct dd_region *region)

@@ -13,6 +13,7 @@
 #include "core/ctx.h"
 #include "core/import.h"
 #include "core/node.h"
+#include "core/pin.h"
 #include "core/region.h"
 #include "core/submit.h"
 #include "core/trace.h"

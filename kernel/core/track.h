@@ -5,13 +5,14 @@
 
 #include <linux/mm_types.h>
 
-struct dd_ctx;
-struct dd_region;
-struct dd_region_dirty;
+struct address_space;
+struct dd_track;
 
-int dd_track_init(struct dd_region *region);
-vm_fault_t dd_track_vm_fault(struct vm_fault *vmf);
-vm_fault_t dd_track_vm_mkwrite(struct vm_fault *vmf);
-int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg);
+struct dd_track *dd_track_new(unsigned long npages);
+vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned long index,
+			  struct page *page);
+vm_fault_t dd_track_mkwrite(struct vm_fault *vmf);
+int dd_track_fetch(struct dd_track *track, struct address_space *mapping, unsigned long pgoff,
+		   unsigned long first, unsigned long n, void __user *bitmap);
 
 #endif /* _DD_TRACK_H */

@@ -404,7 +404,7 @@ void region_init(struct dd_region *region, struct boot *b, u32 pages)
 {
 	region->obj.ctx = &b->ctx;
 	refcount_set(&region->obj.users, 1);
-	region->pinned = true;
+	region->kind = DD_REGION_PINNED;
 	region->npages = pages;
 	region->pages = sim_alloc(pages * sizeof(void *));
 	while (pages--) {
