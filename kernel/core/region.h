@@ -15,6 +15,7 @@
 #include "core/ctx.h"
 
 struct dd_track;
+struct folio;
 
 /**
  * enum dd_region_kind - whose the pages of a region are
