@@ -197,7 +197,7 @@ static u32 dd_remote_word(const struct dd_tp_msg *msg)
 	return msg->op == DD_WIRE_CAS4 ? sizeof(u32) : sizeof(u64);
 }
 
-static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+static void dd_remote_fill(struct dd_note *rec, const void *arg)
 {
 	const struct dd_remote_note *note = arg;
 	const struct dd_tp_msg *msg = note->msg;

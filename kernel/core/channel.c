@@ -84,7 +84,7 @@ void dd_channel_live(struct dd_channel *ch)
 	spin_unlock_bh(&ch->lock);
 }
 
-static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
+static bool dd_channel_post(struct dd_channel *ch, const struct dd_note *rec)
 {
 	struct dd_list *list = ch->seg->list;
 	u64 pos;
@@ -148,7 +148,7 @@ bool dd_channel_retry(struct dd_channel *ch)
  *
  * If a note is withheld it is posted first, in the slot reserved for that.
  */
-void dd_channel_revoke(struct dd_channel *ch, const struct dd_rec *rec)
+void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *rec)
 {
 	struct dd_list *list = ch->seg->list;
 	u64 pos;

@@ -52,7 +52,7 @@ struct dd_channel {
 	struct dd_import *back;
 	u64 received;
 	struct dd_credit *credit;
-	struct dd_rec rec;
+	struct dd_note rec;
 	struct dd_pending pend;
 	struct dd_direct_rx *direct_rx;
 };
@@ -75,7 +75,7 @@ void dd_channel_live(struct dd_channel *ch);
 struct dd_list *dd_channel_hold_list(struct dd_channel *ch);
 bool dd_channel_retry(struct dd_channel *ch);
 bool dd_channel_withhold(struct dd_channel *ch);
-void dd_channel_revoke(struct dd_channel *ch, const struct dd_rec *rec);
+void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *rec);
 
 /**
  * dd_channel_check() - decide whether an operation may proceed

@@ -94,9 +94,9 @@ int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
 void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len);
 
 /* Fills in what the link knows of a message: @op, @meta_count, @offset to @word, @tag, @meta. */
-typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
+typedef void (*dd_fill_t)(struct dd_note *rec, const void *arg);
 
-static __always_inline void dd_deposit_fill(struct dd_rec *rec,
+static __always_inline void dd_deposit_fill(struct dd_note *rec,
 					    const struct dd_channel *ch, u64 n,
 					    dd_fill_t fill, const void *arg)
 {
@@ -105,6 +105,7 @@ static __always_inline void dd_deposit_fill(struct dd_rec *rec,
 	rec->node = ch->node;
 	rec->cookie = ch->seg->cookie;
 	rec->msgid = n;
+	rec->generation = lower_32_bits(ch->generation);
 	/* The slot may have had a note of type DD_NOTE_DONE. */
 	rec->error = 0;
 	fill(rec, arg);
@@ -126,7 +127,7 @@ static __always_inline bool dd_deposit_claim(struct dd_channel *ch, u64 n,
 		due->note = dd_list_claim(list, &due->pos);
 		if (likely(due->note)) {
 			due->list = list;
-			dd_deposit_fill(dd_note_rec(due->note), ch, n, fill, arg);
+			dd_deposit_fill(due->note, ch, n, fill, arg);
 			dd_credit_get(credit, due->pos);
 			return true;
 		}

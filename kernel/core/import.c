@@ -131,7 +131,7 @@ bool dd_self_claim(struct dd_self *s, struct dd_due *due)
 	due->list = s->list;
 	due->note = dd_list_claim(s->list, &due->pos);
 	if (likely(due->note)) {
-		*dd_note_rec(due->note) = s->rec;
+		*due->note = s->rec;
 		dd_credit_get(&s->credit, due->pos);
 		return true;
 	}
@@ -305,11 +305,11 @@ int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 genera
 /* The slot is free again when the reader has consumed the note, and @imp was ended. */
 static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int err)
 {
-	const struct dd_rec rec = {
+	const struct dd_note rec = {
 		.conn = dd_obj_serial(&imp->obj),
 		.cookie = m->cookie,
 		.offset = -err,
-		.len = imp->size,
+		.word = imp->size,
 		.type = DD_NOTE_IMPORT,
 		.node = m->node,
 	};

@@ -31,7 +31,7 @@ struct dd_self {
 	struct dd_credit credit;
 	bool over;
 	bool due;
-	struct dd_rec rec;
+	struct dd_note rec;
 	struct work_struct work;
 };
 

@@ -13,8 +13,6 @@
 #include <linux/uaccess.h>
 
 #include "core/bounds.h"
-#include "core/export.h"
-#include "core/exported.h"
 #include "core/notelist.h"
 #include "core/ring.h"
 
@@ -143,24 +141,11 @@ static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
 	       (state == DD_LIST_HUP ? EPOLLHUP : 0);
 }
 
-static u32 dd_list_generation(struct dd_ctx *ctx, u64 serial)
-{
-	struct dd_export *exp = dd_obj_get_serial(ctx, serial, &dd_export_ops);
-	u32 generation;
-
-	if (!exp)
-		return 0;
-	generation = lower_32_bits(exp->seg.generation);
-	dd_export_put(exp);
-	return generation;
-}
-
 /* Copy the first note and its position; false if there is none. */
 static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *pos)
 {
-	u64 head = dd_list_head_pos(list), geometry, serial;
+	u64 head = dd_list_head_pos(list), geometry;
 	const struct dd_note *note;
-	u8 error;
 
 	do {
 		/* Pairs with dd_list_use(): the notes have been moved. */
@@ -169,7 +154,6 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 		/* Pairs with dd_list_commit(). */
 		if (smp_load_acquire(&note->seq) != head + 1)
 			return false;
-		serial = READ_ONCE(note->conn);
 		*to = (struct dd_list_record){
 			.cookie = READ_ONCE(note->cookie),
 			.offset = READ_ONCE(note->offset),
@@ -179,14 +163,13 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 			.type = READ_ONCE(note->type),
 			.seq = READ_ONCE(note->msgid),
 		};
-		error = READ_ONCE(note->error);
+		if (to->type == DD_NOTE_DONE)
+			to->error = READ_ONCE(note->error);
+		else
+			to->generation = READ_ONCE(note->generation);
 		/* Orders the loads above before the look whether the ring was moved. */
 		smp_rmb();
 	} while (READ_ONCE(list->geometry) != geometry);
-	if (to->type == DD_NOTE_DONE)
-		to->error = error;
-	else
-		to->generation = dd_list_generation(list->obj.ctx, serial);
 	*pos = head;
 	return true;
 }

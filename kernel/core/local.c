@@ -104,7 +104,7 @@ static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p, u64 don
 	return p->len - missing;
 }
 
-static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
+static __always_inline void dd_local_fill(struct dd_note *rec, const void *arg)
 {
 	const struct dd_op *op = arg;
 

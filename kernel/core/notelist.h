@@ -89,39 +89,6 @@ struct dd_list {
 	struct rcu_head rcu;
 };
 
-/*
- * Contents of a note: struct dd_note without its sequence number and the reserved bytes at
- * its end, so that a note can be written directly to its slot.
- */
-struct dd_rec {
-	u64 conn;
-	u64 cookie;
-	u64 offset;
-	u64 len;
-	u64 word;
-	u32 msgid;
-	u32 tag;
-	u8 type;
-	u8 meta_count;
-	u8 op;
-	u8 error;
-	u16 node;
-	u8 __reserved2[2];
-	u32 meta[DD_META_WORDS];
-};
-
-#define DD_REC_SAME(member)						\
-	static_assert(offsetof(struct dd_note, member) ==		\
-		      offsetof(struct dd_rec, member) + sizeof(u64))
-DD_REC_SAME(conn);
-DD_REC_SAME(word);
-DD_REC_SAME(tag);
-DD_REC_SAME(type);
-DD_REC_SAME(op);
-DD_REC_SAME(error);
-DD_REC_SAME(node);
-DD_REC_SAME(meta);
-
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room);
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots, u32 room);
@@ -197,11 +164,6 @@ static inline struct dd_note *dd_list_claim(struct dd_list *list, u64 *pos)
 			    dd_slot_unit(READ_ONCE(list->geometry), *pos));
 }
 
-static inline struct dd_rec *dd_note_rec(struct dd_note *note)
-{
-	return (struct dd_rec *)&note->conn;
-}
-
 void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
 		   u64 pos);
 
@@ -218,7 +180,7 @@ static inline void dd_list_commit(struct dd_list *list, struct dd_note *note,
 		dd_list_trace(list, note, pos);
 }
 
-bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
+bool dd_list_post(struct dd_list *list, const struct dd_note *rec, u64 *pos);
 void dd_list_wake_all(struct dd_list *list);
 
 /**

@@ -317,7 +317,7 @@ static void dd_service_assign(struct dd_service *svc, struct dd_block *block,
 static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 				const struct dd_conn *conn)
 {
-	struct dd_rec rec = {
+	struct dd_note rec = {
 		.type = DD_NOTE_CONN,
 		.conn = dd_obj_serial(&conn->imp.obj),
 		.cookie = conn->seg.cookie,

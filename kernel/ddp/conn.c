@@ -371,7 +371,7 @@ static void dd_conn_mark_closing(struct dd_conn *conn)
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
-	struct dd_rec rec = {
+	struct dd_note rec = {
 		.type = DD_NOTE_CLOSE,
 		.conn = conn->seg.owner,
 		.cookie = conn->seg.cookie,

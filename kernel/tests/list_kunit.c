@@ -267,7 +267,7 @@ static void channel_open(struct kunit *test, struct channel *ch,
 	ch->attached = true;
 }
 
-static void channel_fill(struct dd_rec *rec, const void *arg)
+static void channel_fill(struct dd_note *rec, const void *arg)
 {
 	rec->meta_count = 0;
 }
@@ -297,7 +297,7 @@ static void channel_close(struct channel *ch)
 {
 	struct dd_channel *rx = &ch->rx;
 	struct dd_list *list = ch->seg.list;
-	struct dd_rec rec = { .type = DD_NOTE_CLOSE, .conn = ch->seg.owner };
+	struct dd_note rec = { .type = DD_NOTE_CLOSE, .conn = ch->seg.owner };
 
 	mutex_lock(&list->lock);
 	spin_lock_bh(&rx->lock);
@@ -523,8 +523,8 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	while (!dd_list_moving(list) && READ_ONCE(list->geometry) == before)
 		cpu_relax();
 	if (note) {
-		dd_note_rec(note)->conn = 3;
-		dd_note_rec(note)->msgid = 77;
+		note->conn = 3;
+		note->msgid = 77;
 		dd_list_commit(list, note, pos);
 	}
 	spin_unlock(&ch->rx.lock);

@@ -171,7 +171,7 @@ TEST_F(pending, the_export_completes_a_parked_import)
 	EXPECT_EQ(self->i.import, n.conn);
 	EXPECT_EQ(99, n.cookie);
 	EXPECT_EQ(0, n.offset);
-	EXPECT_EQ(MEM_LEN, n.len);
+	EXPECT_EQ(MEM_LEN, n.word);
 	EXPECT_EQ(self->i.node, n.node);
 	EXPECT_EQ(1, put(self));
 	EXPECT_EQ(far_netns() ? -1 : 0, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));

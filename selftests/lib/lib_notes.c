@@ -30,7 +30,7 @@ static void begin_notes(void)
 TEST(a_note_has_word_tag_and_payload)
 {
 	struct dd_note note = { 0 };
-	char bytes[DD_PAYLOAD_MAX];
+	char bytes[DD_PAYLOAD_MAX], id[DD_KEY_SIZE];
 	uint64_t word = 0x0123456789abcdef;
 
 	begin_notes();
@@ -52,6 +52,8 @@ TEST(a_note_has_word_tag_and_payload)
 	check_eq(note.offset, 8);
 	check_eq(note.len, sizeof(word));
 	check_eq(note.word, word);
+	dd_mem_key(mem, id);
+	check(!memcmp(&note.generation, id, sizeof(note.generation)));
 	check_eq(note.tag, 0);
 	check(ddi_note_get(ex, list, &note));
 	check_eq(note.op, DD_OP_NOTE);

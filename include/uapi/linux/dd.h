@@ -96,7 +96,7 @@
  * ======================  ===================================================
  */
 
-#define DD_ABI_VERSION		3
+#define DD_ABI_VERSION		4
 #define DD_META_WORDS		4
 #define DD_PAYLOAD_MAX		64
 #define DD_WINDOW_MAX		256
@@ -264,8 +264,8 @@ struct dd_cell {
  * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
  * @DD_NOTE_CLOSE: the other end has closed; follows all its messages. A serving
  *	end gets it with %DD_SERVE_CLOSE only
- * @DD_NOTE_IMPORT: the import of a segment that was pending was made, @offset is 0; or it
- *	has failed, @offset is the errno
+ * @DD_NOTE_IMPORT: the import of a segment that was pending was made, @offset is 0 and @word
+ *	the number of bytes in the segment; or it has failed, @offset is the errno
  * @DD_NOTE_DONE: a request with %DD_SQE_NOTIFY_SELF of an import of a segment is over; see
  *	<linux/dd_mem.h>
  */
@@ -284,7 +284,8 @@ enum dd_note_type {
  * @cookie: chosen by the receiver: @cookie of struct dd_connect, or for a serving
  *	connection the id of the service | block number << 32
  * @offset: byte offset of the message in the receiver's block
- * @len: bytes in the message
+ * @len: bytes in the message, less than 2 GiB
+ * @generation: lower half of the segment's generation with %DD_NOTE_DATA; 0 for a connection
  * @word: the last n bytes of the message, low byte first, and zeros: with end = @offset + @len,
  *	n is end % 8, or 8 if that is 0, but at most @len. It does not depend on addresses, nor
  *	on where the bytes were stored. So if n is 8, @word is the last word of 8 bytes; if end
@@ -309,7 +310,8 @@ struct dd_note {
 	__aligned_u64 conn;
 	__aligned_u64 cookie;
 	__aligned_u64 offset;
-	__aligned_u64 len;
+	__u32 len;
+	__u32 generation;
 	__aligned_u64 word;
 	__u32 msgid;
 	__u32 tag;

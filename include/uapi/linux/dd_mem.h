@@ -569,8 +569,7 @@ struct dd_list_make {
  * @node: as in struct dd_note
  * @op: as in struct dd_note
  * @type: enum dd_note_type
- * @generation: lower half of the segment's generation; 0 for a connection, or if the
- *	segment has ended
+ * @generation: as in struct dd_note
  * @error: as in struct dd_note, instead of @generation, if @type is %DD_NOTE_DONE
  * @seq: number of the message on its import or connection
  *

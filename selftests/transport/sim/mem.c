@@ -27,7 +27,7 @@ static struct boot *boot_get(int node)
 /* A channel without a list does not use its record: it has the last request's number. */
 void mem_arrival(const struct dd_channel *ch, u64 msgid)
 {
-	struct dd_rec *rec = (struct dd_rec *)&ch->rec;
+	struct dd_note *rec = (struct dd_note *)&ch->rec;
 
 	if (ch->dead)
 		sim_fail("request %llu is executed after the end", msgid);
