@@ -12,6 +12,7 @@
 #include "core/ctx.h"
 #include "admin/netlink_gen.h"
 #include "core/node.h"
+#include "core/node_conf.h"
 
 struct dd_peer;
 

@@ -14,6 +14,7 @@
 
 #include "cluster/peer.h"
 #include "core/channel.h"
+#include "core/names.h"
 #include "transport/transport.h"
 #include "udp/session.h"
 #include "udp/tx.h"

@@ -4,6 +4,7 @@
 #define _DD_FAR_H
 
 #include "cluster/remote.h"
+#include "core/names.h"
 
 struct dd_import_make;
 

@@ -14,6 +14,7 @@
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"
+#include "core/node_conf.h"
 #include "udp/session.h"
 
 /*

@@ -10,6 +10,7 @@
 
 #include "cluster/peer.h"
 #include "core/node.h"
+#include "core/node_conf.h"
 
 #define DD_ANY_ADDRESS	"the unspecified address cannot be a peer's"
 #define DD_MULTICAST	"a multicast address cannot be a peer's"

@@ -6,6 +6,7 @@
 #include "cluster/ctl.h"
 #include "core/channel.h"
 #include "core/import.h"
+#include "core/names.h"
 #include "core/region.h"
 #include "transport/transport.h"
 

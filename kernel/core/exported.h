@@ -8,6 +8,7 @@
 #include <uapi/linux/dd_mem.h>
 
 #include "core/ctx.h"
+#include "core/names.h"
 #include "core/node.h"
 #include "core/quota.h"
 #include "core/segment.h"

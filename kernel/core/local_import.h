@@ -7,6 +7,7 @@
 
 #include "core/access.h"
 #include "core/import.h"
+#include "core/names.h"
 #include "core/node.h"
 
 /**

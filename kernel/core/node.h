@@ -11,10 +11,7 @@
 
 #include "core/quota.h"
 
-#define DD_KEY_SIZE		64	/* bytes in a key */
-
 struct dd_ctx;
-struct dd_obj;
 struct pid_namespace;
 struct dd_registrar;
 
@@ -66,7 +63,7 @@ struct dd_stats {
  * @max: number of nodes
  * @port: UDP port; changes only while there are no peers
  * @up: the node accepts work
- * @names: struct dd_name by class and key
+ * @names: struct dd_name by class and key (names.c)
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
  * @generation: of the segment that was made last
@@ -107,95 +104,19 @@ struct dd_node {
 	atomic64_t events;
 };
 
-/**
- * enum dd_class - classes of names that other nodes may look up, with those of enum
- *	dd_segment_class
- * @DD_CLASS_SERVICE: a service of DDP; the key is its name, padded with zeros
- * @DD_CLASSES: highest class plus 1
- *
- * Part of the protocol between nodes.
- */
-enum dd_class {
-	DD_CLASS_SERVICE = 1,
-	DD_CLASSES = 6
-};
-
-/**
- * struct dd_name - an object that others find by a key
- * @entry: in dd_node.names
- * @obj: the object
- * @class: enum dd_class or enum dd_segment_class
- * @key: padded with zeros; unique in its class
- */
-struct dd_name {
-	struct rhash_head entry;
-	struct dd_obj *obj;
-	u8 class;
-	u8 key[DD_KEY_SIZE];
-};
-
-#define DD_PARKED_MAX	1024
-
-/**
- * struct dd_parked - a look-up that waits until a name is added
- * @place: in dd_node.parked while it waits
- * @class: enum dd_segment_class
- * @key: padded with zeros
- * @wake: the name was added: look it up again. Called with dd_node.park_lock held, once
- *	@place was given back
- */
-struct dd_parked {
-	struct dd_quota_place place;
-	u8 class;
-	u8 key[DD_KEY_SIZE];
-	void (*wake)(struct dd_parked *p);
-};
-
-/**
- * struct dd_node_change - changes of a node's configuration; NULL keeps a value
- * @id: see struct dd_node
- * @max: see struct dd_node
- * @port: see struct dd_node
- * @up: see struct dd_node
- */
-struct dd_node_change {
-	const u32 *id;
-	const u32 *max;
-	const u16 *port;
-	const bool *up;
-};
-
-/**
- * struct dd_refusal - why a configuration is invalid
- * @text: constant text: what is wrong, and what to do
- * @attr: the invalid attribute, DD_A_*, or 0
- */
-struct dd_refusal {
-	const char *text;
-	int attr;
-};
-
-/* Fill in @why and return @err. */
-static inline int dd_refuse(struct dd_refusal *why, int err, int attr, const char *text)
-{
-	why->text = text;
-	why->attr = attr;
-	return err;
-}
-
 int dd_node_init(void);
 void dd_node_exit(void);
 struct dd_node *dd_node_of(const struct net *net);
-int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
-		struct dd_refusal *why);
 struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
-int dd_name_add(struct dd_node *node, struct dd_name *name);
-void dd_name_del(struct dd_node *node, struct dd_name *name);
-bool dd_name_valid(const struct dd_name *name);
-struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key);
-int dd_name_park(struct dd_node *node, struct dd_parked *p);
-bool dd_name_unpark(struct dd_node *node, struct dd_parked *p);
+
+/* Not xa_empty(): an insertion that failed may have left nodes without entries. */
+static inline bool dd_node_unused(struct xarray *xa)
+{
+	unsigned long index = 0;
+
+	return !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
+}
 
 #define dd_stat_add(node, stat, n) \
 	this_cpu_add((node)->stats->v[stat], n)

@@ -10,6 +10,7 @@
 
 #include "core/credit.h"
 #include "core/ctx.h"
+#include "core/names.h"
 #include "core/node.h"
 #include "core/region.h"
 

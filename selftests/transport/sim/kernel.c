@@ -431,7 +431,7 @@ struct boot *boot_new(int number, u32 pages)
 	return b;
 }
 
-/* ---- names: one segment per node, see core/node.c ------------------------------- */
+/* ---- names: one segment per node, see core/names.c ------------------------------ */
 
 static struct boot *boot_of_node(struct dd_node *node)
 {
