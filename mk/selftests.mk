@@ -71,7 +71,8 @@ $(SELFTEST_DIR)/rm_segment: $(addprefix $(BUILD)/obj/selftests/rmem/segment_,not
 $(addprefix $(SELFTEST_DIR)/rm_,figures names registry): $(BUILD)/obj/tools/rmclerk/registry.o
 
 $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
-		$(addprefix $(BUILD)/obj/tools/,rmfs/remote.o rmfs/table.o common/tool.o) \
+		$(addprefix $(BUILD)/obj/tools/,rmfs/common.o rmfs/remote.o rmfs/table.o \
+		common/tool.o) \
 		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash

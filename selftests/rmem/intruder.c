@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "dd.h"
-#include "../../tools/rmfs/rmfs.h"
+#include "../../tools/rmfs/common.h"
+#include "../../tools/rmfs/remote.h"
 
 #define REPLY_NS	60000000000ll
 #define BOXES		(RMFS_MAILBOXES * RMFS_DEPTH)	/* places of all mailboxes */
@@ -149,11 +150,6 @@ static int do_fill(char **argv)
 	}
 	printf("%d\n", taken);
 	return 0;
-}
-
-void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name)
-{
-	snprintf(made, RM_NAME_MAX + 1, format, name);
 }
 
 /* Become a clerk, and find a file: its handle. */

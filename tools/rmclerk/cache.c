@@ -5,11 +5,13 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <pthread.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clerk.h"
+#include "cache.h"
+#include "peer.h"
 #include "../common/tool.h"
 
 #define CACHE_MAX	65536

@@ -25,6 +25,7 @@ enum clerk_mode { MODE_READ, MODE_WRITE, MODE_MIXED };
  * @nodes: number of nodes
  * @uid: user of the clerk
  * @list: note list of @boxes
+ * @registrar: descriptor for calls of the kernel, and answers to them
  * @mode: enum clerk_mode
  * @probes: records that MODE_MIXED reads before it asks the other clerk
  */
@@ -36,6 +37,7 @@ struct clerk {
 	uint32_t nodes;
 	uint32_t uid;
 	int list;
+	int registrar;
 	enum clerk_mode mode;
 	unsigned int probes;
 };
@@ -49,21 +51,12 @@ struct user {
 	uint32_t lookups;	/* on other nodes, under way or queued */
 };
 
+/* The user with an id; clerk.lock is held. */
 struct user *user_of(uint32_t uid);
 
+/* Print a message and exit. */
+void __attribute__((noreturn)) fail(const char *what, int error);
+
 void answer(const struct dd_registrar_call *call, int error, int node, uint64_t generation);
-int serve_start(void);	/* starts a thread that reads calls; 0 or an errno */
-
-bool lookups_init(void);
-void lookup(const struct dd_registrar_call *call);
-
-/* @end: time of CLOCK_MONOTONIC at which the look-up fails. Returns 0 or an errno. */
-bool peers_init(void);
-int peer_find(int node, const char *name, uint64_t end, struct record *found);
-void peer_answer(int node);
-
-bool cache_find(int node, const char *name, struct record *found);
-void cache_add(int node, const char *name, const struct record *r);
-void cache_refresh(void);
 
 #endif /* _RMCLERK_CLERK_H */

@@ -12,7 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cache.h"
 #include "clerk.h"
+#include "lookup.h"
+#include "peer.h"
 #include "../common/tool.h"
 
 #define LOOKUP_NS	2500000000ull	/* less than the kernel waits for the answer */
@@ -51,9 +54,11 @@ struct target {
 static struct target *targets;
 static unsigned int threads;	/* that read calls, or look names up */
 static unsigned int away;	/* that look names up */
+static int (*start)(void);	/* starts another one that reads calls */
 
-bool lookups_init(void)
+bool lookups_init(int (*serve_start)(void))
 {
+	start = serve_start;
 	targets = calloc(clerk.nodes, sizeof(*targets));
 	threads = 1;
 	return targets;
@@ -67,7 +72,7 @@ static int target_claim(struct target *t)
 	if (t->busy)
 		return EBUSY;
 	if (away + 1 == threads) {
-		err = serve_start();
+		err = start();
 		if (err)
 			return err;
 		threads++;

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,47 +21,20 @@
 #include <unistd.h>
 #include <linux/dd_mem.h>
 
+#include "cache.h"
 #include "clerk.h"
+#include "lookup.h"
+#include "peer.h"
 #include "../common/tool.h"
 
 #define BEAT_NS		100000000
 
-struct clerk clerk = { .lock = PTHREAD_MUTEX_INITIALIZER, .probes = 7 };
-static int registrar;
 static uint32_t user_names;	/* that a user other than the clerk's may have */
-static void *users;		/* tree of struct user */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
 _Static_assert(REGISTRY_NAME == DD_SEGMENT_KEY, "names are keys");
 
-static void __attribute__((noreturn)) fail(const char *what, int error)
-{
-	tool_warn("%s: %s", what, dd_strerror(error));
-	exit(tool_exit_code(error));
-}
-
 /* ---- calls of this node ----------------------------------------------------- */
-
-void answer(const struct dd_registrar_call *call, int error, int node,
-		   uint64_t generation)
-{
-	struct dd_registrar_answer a = {
-		.call = call->call, .error = dd_errno(error), .node = node,
-		.generation = generation,
-	};
-
-	if (!call->call || write(registrar, &a, sizeof(a)) > 0)
-		return;
-	/* The record of another node may have an invalid node or generation. */
-	if (errno == EINVAL) {
-		a.error = EPROTO;
-		if (write(registrar, &a, sizeof(a)) > 0)
-			return;
-	}
-	/* ENOENT: the caller was killed. */
-	if (errno != ENOENT)
-		fail("cannot answer the kernel", errno);
-}
 
 static void look_up(const struct dd_registrar_call *call)
 {
@@ -81,27 +53,6 @@ static void look_up(const struct dd_registrar_call *call)
 		answer(call, 0, call->node, r.generation);
 	else
 		lookup(call);
-}
-
-static int compare_users(const void *a, const void *b)
-{
-	const struct user *x = a, *y = b;
-
-	return (x->uid > y->uid) - (x->uid < y->uid);
-}
-
-struct user *user_of(uint32_t uid)
-{
-	struct user key = { .uid = uid }, **found = tfind(&key, &users, compare_users), *new;
-
-	if (found)
-		return *found;
-	new = calloc(1, sizeof(*new));
-	if (new)
-		new->uid = uid;
-	if (!new || !tsearch(new, &users, compare_users))
-		fail("users", ENOMEM);
-	return new;
 }
 
 /* The registry is locked. */
@@ -124,7 +75,7 @@ static int change(const struct dd_registrar_call *call)
 /* Read a call, and execute it if it changes the registry. False if no call could be read. */
 static bool take(struct dd_registrar_call *call, int *err)
 {
-	if (read(registrar, call, sizeof(*call)) != sizeof(*call)) {
+	if (read(clerk.registrar, call, sizeof(*call)) != sizeof(*call)) {
 		if (errno == EAGAIN)
 			return false;
 		fail("cannot read calls of the kernel", errno);
@@ -175,10 +126,10 @@ static void *serve(void *arg)
  */
 static void take_names(struct early *early)
 {
-	fcntl(registrar, F_SETFL, O_NONBLOCK);
+	fcntl(clerk.registrar, F_SETFL, O_NONBLOCK);
 	while (take(&early->call, &early->err) && !early->call.call)
 		;
-	fcntl(registrar, F_SETFL, 0);
+	fcntl(clerk.registrar, F_SETFL, 0);
 }
 
 /* ---- requests of other clerks ------------------------------------------------- */
@@ -267,7 +218,7 @@ static int thread_start(void *(*run)(void *), void *arg)
 	return err;
 }
 
-int serve_start(void)
+static int serve_start(void)
 {
 	return thread_start(serve, NULL);
 }
@@ -372,9 +323,9 @@ int main(int argc, char **argv)
 	ret = dd_open(&clerk.h);
 	if (ret)
 		fail("cannot open /dev/dd", -ret);
-	registrar = registrar_open();
+	clerk.registrar = registrar_open();
 	registry_new(slots);
-	if (!peers_init() || !lookups_init())
+	if (!peers_init() || !lookups_init(serve_start))
 		fail("cannot keep state of other nodes", errno);
 	take_names(&early);
 	clerk.list = dd_list(clerk.h);

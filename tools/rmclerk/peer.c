@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #include "clerk.h"
+#include "peer.h"
 #include "../common/tool.h"
 
 #define DOWN_NS		500000000	/* what did not answer is not asked again for */

@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench.h"
+#include "common.h"
 #include "dd.h"
-#include "rmfs.h"
+#include "remote.h"
 #include "../common/tool.h"
 
 #define MIX	OP_SYNC		/* row of the mix */

@@ -12,8 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clerk.h"
+#include "common.h"
 #include "dd.h"
-#include "rmfs.h"
+#include "remote.h"
+#include "table.h"
 #include "../common/tool.h"
 
 static struct remote remote;

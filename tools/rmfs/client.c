@@ -13,8 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client.h"
+#include "common.h"
 #include "dd.h"
-#include "rmfs.h"
+#include "format.h"
 #include "../common/tool.h"
 
 #define CALL_NS	30000000000ll

@@ -23,7 +23,9 @@
 #include <linux/openat2.h>
 #include <xxhash.h>
 
-#include "rmfs.h"
+#include "cache.h"
+#include "files.h"
+#include "table.h"
 
 #define TRIES		3	/* reads of a file that changes meanwhile */
 #define RACY_NS		100000000	/* a later change may have the same time */

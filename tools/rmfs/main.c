@@ -8,22 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+#include "clerk.h"
+#include "client.h"
 #include "dd.h"
-#include "rmfs.h"
+#include "server.h"
 #include "../common/tool.h"
-
-void fail(const char *what, int error)
-{
-	tool_warn("%s: %s", what, dd_strerror(error));
-	exit(tool_exit_code(error));
-}
-
-/* A name of the server, or one that follows from it. */
-void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name)
-{
-	if (snprintf(made, RM_NAME_MAX + 1, format, name) > RM_NAME_MAX)
-		tool_usage("name '%s' is too long", name);
-}
 
 static const char usage[] =
 	"Usage: rmfs serve [-n NAME] [-s SIZE] DIRECTORY\n"

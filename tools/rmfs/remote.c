@@ -22,7 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rmfs.h"
+#include "common.h"
+#include "remote.h"
+#include "table.h"
 #include "../common/tool.h"
 
 #define OPERATION_MS	2000	/* for an operation on a segment */

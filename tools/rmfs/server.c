@@ -24,7 +24,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rmfs.h"
+#include "cache.h"
+#include "common.h"
+#include "files.h"
+#include "remote.h"
+#include "server.h"
+#include "table.h"
 #include "../common/tool.h"
 
 #define BEAT_NS		1000000000
@@ -97,71 +102,9 @@ static void push(const struct entry *e, size_t len, int only)
 	}
 }
 
-/* ---- caches -------------------------------------------------------------------- */
-
-static struct entry *entry_of(enum rmfs_table table, uint64_t handle, uint64_t block)
+static void push_all(const struct entry *e, size_t len)
 {
-	return (struct entry *)((char *)head + entry_at(head, table, handle, block));
-}
-
-static void entry_invalidate(struct entry *e)
-{
-	slot_clear(&e->slot, 0);
-	push(e, sizeof(e->slot.state), -1);
-}
-
-struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block)
-{
-	struct entry *e = entry_of(table, handle, block);
-
-	if (e->slot.state)
-		entry_invalidate(e);
-	e->handle = handle;
-	e->block = block;
-	return e;
-}
-
-void cache_end(struct entry *e, uint32_t len)
-{
-	e->len = len;
-	slot_publish(&e->slot, ENTRY_VALID, sizeof(*e) - sizeof(e->slot) + len);
-	push(e, sizeof(*e) + len, -1);
-}
-
-/* The entry with a key; NULL if it is not there. For a name @block is its hash. */
-struct entry *cache_find(enum rmfs_table table, uint64_t handle, uint64_t block)
-{
-	struct entry *e = entry_of(table, handle, block);
-
-	return e->slot.state && e->handle == handle && e->block == block ? e : NULL;
-}
-
-/* Drop the entries of a file, from @block to @end: all if that is as large as the table. */
-void cache_drop(enum rmfs_table table, uint64_t handle, uint64_t block, uint64_t end)
-{
-	uint32_t slots = head->slots[table];
-	struct entry *e;
-
-	if (block < end && end - block > slots)
-		end = block + slots;
-	for (; block < end; block++) {
-		e = entry_of(table, handle, block);
-		if (e->slot.state && e->handle == handle)
-			entry_invalidate(e);
-	}
-}
-
-/* Drop the names that lead to a file. */
-void cache_drop_names(uint64_t handle)
-{
-	struct entry *e;
-	uint32_t i;
-
-	for (i = 0; i < head->slots[TABLE_NAME]; i++) {
-		e = entry_of(TABLE_NAME, 0, i);
-		if (e->slot.state && ((struct found *)e->data)->handle == handle)
-			entry_invalidate(e);
-	}
+	push(e, len, -1);
 }
 
 /* ---- requests ------------------------------------------------------------------- */
@@ -253,7 +196,7 @@ static void table_answer(uint32_t i, int table, const struct header *h, const ch
 {
 	uint64_t handle = h->handle && table != TABLE_FS ? h->handle : head->root;
 	uint64_t block = table == TABLE_NAME ? name_hash(name, h->len) : h->offset;
-	struct entry *e = entry_of(table, handle, block);
+	struct entry *e = cache_entry(table, handle, block);
 	uint32_t err = 0;
 
 	if (entry_check(e, table, handle, block, name, h->len) != ENTRY_HIT)
@@ -373,31 +316,6 @@ static void loop(int fd)
 
 /* ---- start ---------------------------------------------------------------------- */
 
-static void *memory(size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		fail("cannot allocate memory", errno);
-	return p;
-}
-
-static void cache_new(uint64_t size)
-{
-	uint64_t blocks = size / (sizeof(struct entry) + RMFS_BLOCK);
-	struct head first = {
-		.magic = RMFS_MAGIC,
-		.slots = {
-			[TABLE_ATTR] = 4 * blocks, [TABLE_NAME] = 4 * blocks, [TABLE_DATA] = blocks,
-			[TABLE_LINK] = blocks / 8, [TABLE_DIR] = blocks / 4, [TABLE_FS] = 1,
-		},
-	};
-
-	head = memory(tables_size(&first));
-	*head = first;
-	inbox = memory(rmfs_pages(sizeof(*inbox)));
-}
-
 int serve(int argc, char **argv)
 {
 	const char *name = "rmfs";
@@ -426,7 +344,8 @@ int serve(int argc, char **argv)
 	tool_raise_memlock();
 	/* A client cannot end the server by a write beyond the limit of its files. */
 	signal(SIGXFSZ, SIG_IGN);
-	cache_new(size);
+	head = cache_new(size, push_all);
+	inbox = memory(rmfs_pages(sizeof(*inbox)));
 	err = files_open(argv[optind], &head->root);
 	if (err)
 		fail(argv[optind], err);

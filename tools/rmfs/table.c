@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rmfs.h"
+#include "table.h"
 
 _Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 64 &&
 	       sizeof(struct head) <= RMFS_TABLES && sizeof(struct mirror) <= RMFS_TABLES &&

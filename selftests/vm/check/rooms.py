@@ -35,9 +35,8 @@ LIB = {
 }
 FOLDERS = ("kernel/*", "lib/*", "tools/*")
 # Not refused yet: circles in these folders, names from above in these trees.
-CIRCLES = ("kernel/admin", "kernel/cluster", "kernel/ddp", "kernel/transport",
-           "kernel/udp", "lib/core", "lib/mem", "tools/rmclerk",
-           "tools/rmfs")
+CIRCLES = ("kernel/admin", "kernel/cluster", "kernel/ddp", "kernel/transport", "kernel/udp",
+           "lib/core", "lib/mem")
 UPWARDS = ("kernel", "lib")
 
 IGNORED = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\')', re.S)

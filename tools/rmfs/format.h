@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rmfs.h - a file service in remote memory: what server, clerks and clients share
+ * format.h - segments of a file service in remote memory
  *
  * Copyright (C) 2026 The dd authors
  *
@@ -8,13 +8,11 @@
  * are hash tables of struct entry. They write requests to the second one, struct inbox. A clerk
  * exports one for answers: struct mirror and, with the scheme push, a copy of the tables.
  */
-#ifndef _RMFS_H
-#define _RMFS_H
+#ifndef _RMFS_FORMAT_H
+#define _RMFS_FORMAT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/stat.h>
 
 #include "rmem.h"
 #include "../common/slot.h"
@@ -24,7 +22,6 @@
 #define RMFS_NAME	255u		/* bytes in a name, at most */
 #define RMFS_MAILBOXES	32u
 #define RMFS_DEPTH	16u		/* messages in a mailbox */
-#define RMFS_CLIENTS	32u		/* of a clerk, at most */
 #define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
 #define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
 #define RMFS_TABLES	12288u		/* offset of the tables, and of a copy of them */
@@ -156,6 +153,9 @@ struct mirror {
 	struct message answer;
 };
 
+/* How a clerk uses the caches of a server: see remote.c */
+enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
+
 /**
  * struct hello - the first request of a clerk
  * @root: struct head.root, as the clerk has read it
@@ -173,118 +173,4 @@ struct hello {
 #define rmfs_pad(len)	(((size_t)(len) + 7) & ~(size_t)7)
 #define rmfs_pages(len)	(((size_t)(len) + 4095) & ~(size_t)4095)
 
-/* ---- table.c: the tables, for both sides ---- */
-
-size_t entry_size(enum rmfs_table table);
-size_t table_at(const struct head *head, int table);
-size_t tables_size(const struct head *head);
-size_t entry_at(const struct head *head, enum rmfs_table table, uint64_t handle, uint64_t block);
-uint64_t name_hash(const void *name, size_t len);
-
-enum entry_state { ENTRY_MISS, ENTRY_HIT, ENTRY_TORN };
-enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
-			     uint64_t block, const void *name, size_t len);
-int op_table(uint32_t op);
-uint32_t op_check(uint32_t op, uint64_t offset, const void *payload, uint32_t len);
-
-/* ---- files.c: files of the server; results are 0 or an errno ---- */
-
-uint32_t files_open(const char *directory, uint64_t *root);
-uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, const char *name,
-		    uint32_t len);
-uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len);
-void files_flush(void);
-uint32_t files_check(uint32_t i, uint32_t max);
-
-/* ---- server.c: its caches ---- */
-
-struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block);
-void cache_end(struct entry *e, uint32_t len);
-struct entry *cache_find(enum rmfs_table table, uint64_t handle, uint64_t block);
-void cache_drop(enum rmfs_table table, uint64_t handle, uint64_t block, uint64_t end);
-void cache_drop_names(uint64_t handle);
-
-/* ---- remote.c: the caches of a server, as a clerk uses them ---- */
-
-enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
-
-/**
- * struct remote - a server
- * @name: name of the segment of the server
- * @node: node of the server, -1 for this one
- * @own: number of this node
- * @scheme: enum scheme
- * @open: whether the members below @len are in use
- * @hits: results that needed no request
- * @client: number of the client, > 0, whose operation is the next one
- * @late: 0, or the first errno of Writes of that client that were accepted before
- * @data: of the last operation
- * @len: bytes
- * @listing: bytes of the last directory; as many are read of the next one at first
- * @tables: segment of the server
- * @inbox: segment of the server
- * @answers: segment with @mirror
- * @landing: segment with @landed
- * @mirror: what the server writes
- * @head: of the server
- * @box: mailbox of this clerk
- * @seq: of the last request
- * @known: the last request whose error is known; all later requests are Writes
- * @writes: these Writes, by number modulo %RMFS_DEPTH
- * @errors: of clients, for their next operations
- * @beat: last value of @mirror->beat
- * @beat_ns: time when that value was seen first
- * @landed: bytes read from the tables
- */
-struct remote {
-	const char *name;
-	int node, own;
-	enum scheme scheme;
-	bool open;
-	unsigned long hits;
-	int client;
-	uint32_t late;
-	const uint8_t *data;
-	uint32_t len;
-	uint32_t listing;
-
-	rm_desc_t tables, inbox;
-	rm_seg_t answers, landing;
-	struct mirror *mirror;
-	struct head head;
-	uint32_t box, seq, known;
-	struct late_write {
-		uint64_t handle;
-		int client;
-	} writes[RMFS_DEPTH];
-	struct late_error {
-		int client;	/* or 0 */
-		uint32_t error;
-	} errors[RMFS_CLIENTS];
-	uint64_t beat;
-	uint64_t beat_ns;
-	uint8_t landed[12288] __attribute__((aligned(4096)));
-};
-
-uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
-		   const void *payload, uint32_t len);
-void remote_close(struct remote *r);
-void remote_forget(struct remote *r, int client);
-uint32_t segment_write(rm_desc_t rd, size_t off, const void *src, size_t len, int notify);
-uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *payload,
-		       int notify);
-
-/* ---- commands ---- */
-
-/* Names that follow from that of a server: of its inbox, and of the service of a clerk */
-#define INBOX	"inbox:%s"
-#define SERVICE	"rmfs:%s"
-
-void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name);
-void __attribute__((noreturn)) fail(const char *what, int error);
-int serve(int argc, char **argv);
-int clerk(int argc, char **argv);
-int bench(int argc, char **argv);
-int client(int argc, char **argv);
-
-#endif /* _RMFS_H */
+#endif /* _RMFS_FORMAT_H */
