@@ -154,17 +154,17 @@ struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
 }
 
 /*
- * The connection of a note, or NULL if it is gone. A serving end that its client has
+ * The connection with this serial, or NULL if it is gone. A serving end that its client has
  * closed keeps its cell until another client gets the block, so the client's last
  * messages are still found.
  */
-struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
+struct ddi_conn *ddi_conn_of(struct dd *h, uint64_t serial)
 {
-	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, serial);
 
-	if (!c || !ddi_conn_has(c, note->conn))
-		c = ddi_conn_load(h, note->conn);
-	return c && ddi_conn_has(c, note->conn) ? c : NULL;
+	if (!c || !ddi_conn_has(c, serial))
+		c = ddi_conn_load(h, serial);
+	return c && ddi_conn_has(c, serial) ? c : NULL;
 }
 
 /*

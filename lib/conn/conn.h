@@ -60,7 +60,7 @@ struct ddi_service {
 struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name);
 struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id);
-struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
+struct ddi_conn *ddi_conn_of(struct dd *h, uint64_t serial);
 bool ddi_conn_end(struct ddi_conn *c);
 void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline);

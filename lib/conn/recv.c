@@ -21,10 +21,8 @@
 #define META_MASK	0xff00000000ull	/* @meta_count in the second word of a slot */
 #define VOID_MAX	4096	/* as many notes as a direct ring can hold */
 
-/* ---- what a note says --------------------------------------------------------- */
-
 /* What the notes of both kinds of rings have in common. */
-struct body {
+struct note_body {
 	uint64_t offset;
 	uint64_t len;
 	uint64_t word;
@@ -37,119 +35,153 @@ struct body {
 			 offsetof(struct type, msgid) - offsetof(struct type, offset) == 24 && \
 			 offsetof(struct type, tag) - offsetof(struct type, offset) == 28)
 _Static_assert(BODY_IN(dd_note) && BODY_IN(dd_ring_note), "layout");
+_Static_assert(DD_MSG_DATA == (int)DD_NOTE_DATA && DD_MSG_CONN == (int)DD_NOTE_CONN &&
+	       DD_MSG_CLOSE == (int)DD_NOTE_CLOSE && DD_LIST_NEED_KICK == 1, "numbers");
 
 /*
- * Fill in @to, which is a &struct ddi_brief or a &struct dd_msg, for a message without
- * metadata. @offset and @len are those of @body, and good. Another process may write
- * @body at any time, so each word is loaded once. Returns the number of the message.
+ * A note in a ring. Of a direct ring another process may write @body and @meta at any time,
+ * so each word of them is loaded once.
  */
-static DDI_INLINE uint32_t fill(void *to, bool brief, const struct ddi_conn *c,
-				uint64_t serial, uint64_t offset, uint64_t len,
-				const struct body *body)
+struct found {
+	struct ddi_conn *c;	/* once it is known */
+	uint64_t serial;	/* of @c */
+	uint64_t word;		/* direct: second word of the slot */
+	uint64_t offset;
+	uint64_t len;
+	const struct note_body *body;
+	const __u32 *meta;
+	unsigned int words;	/* valid of @meta; more than DD_META_WORDS count as these */
+	int type;		/* enum dd_note_type */
+	const struct ddi_direct_rx *rx;	/* direct: the ring */
+	uint64_t pos;
+	__u64 *head;		/* position of the reader */
+	const __u32 *flag;	/* bit 0: the kernel waits for a slot */
+};
+
+/* ---- rings ---------------------------------------------------------------------- */
+
+/* The note at @pos of a direct ring; false if there is none. */
+static DDI_INLINE bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
+				   struct found *f)
 {
-	struct ddi_brief *b = to;
-	struct dd_msg *msg = to;
+	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
 
-	if (brief) {
-		b->addr = c->recv + offset;
-		b->len = len;
-		b->conn = DD_SERIAL_ID(serial);
-		b->service = c->service;
-		b->meta_count = 0;
-		return ddi_load(&body->msgid);
-	}
-	msg->type = DD_MSG_DATA;
-	msg->conn = DD_SERIAL_ID(serial);
-	msg->service = c->service;
-	msg->serial = serial;
-	msg->addr = c->recv + offset;
-	msg->len = len;
-	msg->send = c->send;
-	msg->send_size = c->send_size;
-	msg->word = ddi_load(&body->word);
-	msg->tag = ddi_load(&body->tag);
-	msg->meta_count = 0;
-	return msg->msgid = ddi_load(&body->msgid);
-}
-
-static void fill_meta(struct dd_msg *msg, const __u32 *meta, unsigned int words)
-{
-	msg->meta_count = words > DD_META_WORDS ? DD_META_WORDS : words;
-	for (unsigned int i = 0; i < msg->meta_count; i++)
-		msg->meta[i] = ddi_load(&meta[i]);
-}
-
-/* Account for a message that was taken; its list is locked. */
-static inline void consumed(struct ddi_conn *c, uint32_t msgid)
-{
-	ddi_store(&c->got, msgid & c->got_mask);
-	/* SPLIT: the reply is consumed, the next request may be sent. */
-	ddi_store_release(&c->outstanding, 0);
-}
-
-/*
- * Release a slot. The full barrier orders the store before the load of the flag: the
- * sender, or the kernel for it, sets the flag and then loads the head. Returns whether
- * the kernel has to be called.
- */
-static DDI_INLINE bool release(uint64_t pos, __u64 *head, const __u32 *flag)
-{
-	ddi_store_mb(head, pos + 1);
-	return ddi_unlikely(ddi_test(flag, 1));
-}
-
-/* The words that it needs, of a list's own ring and of a direct one. */
-#define OWN(l)		(&(l)->head->head), (&(l)->head->flags)
-#define DIRECT(rx)	(&(rx)->state->head), (&(rx)->state->need_kick)
-_Static_assert(DD_LIST_NEED_KICK == 1, "flag");
-
-/* ---- direct rings ------------------------------------------------------------- */
-
-/*
- * Fill in @to from the note of a slot, if that is good; the list is locked. @word is the
- * second word of the slot, without @meta_count. The note is good if the connection's cell,
- * which the kernel writes, has the serial of the record and refers to this ring, and the
- * message lies in the connection's block. @peek: the message stays in the list.
- */
-static DDI_INLINE bool direct_fill(void *to, bool brief, bool peek, struct ddi_conn *c,
-				   const struct ddi_direct_rx *rx, uint64_t word,
-				   const struct dd_ring_note *slot)
-{
-	uint64_t serial = ddi_load_acquire(&c->serial), offset = ddi_load(&slot->offset);
-	uint64_t len = ddi_load(&slot->len);
-	const struct dd_cell *cell = c->cell;
-	uint32_t msgid;
-
-	if (ddi_unlikely(!ddi_equals(&c->note, word)) ||
-	    ddi_unlikely(!ddi_equals(&cell->conn, serial)) ||
-	    ddi_unlikely(!ddi_equals(&cell->ring, rx->unit)) ||
-	    ddi_unlikely(offset > c->recv_size) || ddi_unlikely(len > c->recv_size - offset))
+	if (ddi_load_acquire(&slot->seq) != pos + 1)
 		return false;
-	msgid = fill(to, brief, c, serial, offset, len, (const struct body *)&slot->offset);
-	if (!peek)
-		consumed(c, msgid);
+	f->word = ddi_load((const ddi_word *)&slot->conn);
+	f->body = (const struct note_body *)&slot->offset;
+	f->meta = slot->meta;
+	f->words = f->word >> 32 & 0xff;
+	f->type = DD_NOTE_DATA;
+	f->rx = rx;
+	f->pos = pos;
+	f->head = &rx->state->head;
+	f->flag = &rx->state->need_kick;
 	return true;
 }
 
-/* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
-DDI_HOT static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t pos,
-			       unsigned int options, struct dd_msg *msg)
+/*
+ * Whether a note of a direct ring is one of the connection that its first word names: the
+ * connection's cell, which the kernel writes, has the serial of the record and refers to this
+ * ring, and the message lies in the connection's block.
+ */
+static DDI_INLINE bool direct_good(struct found *f, uint64_t word)
 {
-	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
-	struct ddi_conn *c;
-	uint64_t word;
+	const struct ddi_conn *c = f->c;
+	const struct dd_cell *cell = c->cell;
 
-	if (ddi_load_acquire(&slot->seq) != pos + 1)
-		return 0;
-	word = ddi_load((const ddi_word *)&slot->conn);
-	c = ddi_conn_find(h, word);
-	if (!c || !direct_fill(msg, false, options & DDI_RECV_PEEK, c, rx, word & ~META_MASK, slot))
-		return -EAGAIN;
-	fill_meta(msg, slot->meta, word >> 32 & 0xff);
-	return DD_MSG_DATA;
+	f->serial = ddi_load_acquire(&c->serial);
+	if (ddi_unlikely(ddi_load(&c->note) != word) ||
+	    ddi_unlikely(ddi_load_acquire(&cell->conn) != f->serial) ||
+	    ddi_unlikely(ddi_load_acquire(&cell->ring) != f->rx->unit))
+		return false;
+	f->offset = ddi_load(&f->body->offset);
+	f->len = ddi_load(&f->body->len);
+	return ddi_likely(f->offset <= c->recv_size) &&
+	       ddi_likely(f->len <= c->recv_size - f->offset);
 }
 
-/* Look for new rings of a locked list. Returns the number of rings. */
+/* The list has another geometry: locate its slots. False if they are not inside the area. */
+static bool list_locate(struct ddi_list *l, uint64_t geometry)
+{
+	/* Slot 0 is inside if the last one is. */
+	if (!ddi_list_slot(l, geometry, ~0ull))
+		return false;
+	l->ring = ddi_list_slot(l, geometry, 0);
+	l->mask = (1u << (geometry & 0xffffffff)) - 1;
+	l->geometry = geometry;
+	return true;
+}
+
+/*
+ * Copy the first unread note of the list's own ring. While the list grows, the notes move:
+ * the geometry is compared again after the slot was read, whether or not it held a note.
+ * False if there is none.
+ */
+static DDI_INLINE bool own_look(struct ddi_list *l, struct dd_note *note, struct found *f)
+{
+	struct dd_list_head *lh = l->head;
+	uint64_t pos = ddi_load(&lh->head), geometry;
+	const struct dd_note *slot;
+	bool there;
+
+	do {
+		geometry = ddi_load_acquire(&lh->geometry);
+		if (ddi_unlikely(geometry != l->geometry) && !list_locate(l, geometry))
+			return false;
+		slot = l->ring + (pos & l->mask);
+		there = ddi_load_acquire(&slot->seq) == pos + 1;
+		if (there) {
+			note->seq = pos + 1;
+			note->conn = ddi_load(&slot->conn);
+			note->offset = ddi_load(&slot->offset);
+			note->len = ddi_load(&slot->len);
+			note->word = ddi_load(&slot->word);
+			note->msgid = ddi_load(&slot->msgid);
+			note->tag = ddi_load(&slot->tag);
+			note->type = ddi_load(&slot->type);
+			note->meta_count = ddi_load(&slot->meta_count);
+			for (int i = 0; ddi_unlikely(note->meta_count) && i < DD_META_WORDS; i++)
+				note->meta[i] = ddi_load(&slot->meta[i]);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		}
+	} while (ddi_unlikely(ddi_load(&lh->geometry) != geometry));
+	if (!there)
+		return false;
+	f->serial = note->conn;
+	f->offset = note->offset;
+	f->len = note->len;
+	f->body = (const struct note_body *)&note->offset;
+	f->meta = note->meta;
+	f->words = note->meta_count;
+	f->type = note->type;
+	f->pos = pos;
+	f->head = &lh->head;
+	f->flag = &lh->flags;
+	return true;
+}
+
+/* Whether the connection of a note is in its bucket, and the note has no metadata. */
+static DDI_INLINE bool known(struct dd *h, struct found *f, bool direct)
+{
+	f->c = ddi_table_get(h->board.conns, direct ? f->word : f->serial);
+	/* With metadata, the word of a direct note is no connection's. */
+	if (ddi_unlikely(!f->c))
+		return false;
+	return direct ? direct_good(f, f->word) :
+			!f->words && ddi_conn_has(f->c, f->serial);
+}
+
+/* Whether a note has a connection, which only the kernel may know so far. */
+static bool find_conn(struct dd *h, struct found *f, bool direct)
+{
+	if (f->type < DD_NOTE_DATA || f->type > DD_NOTE_CLOSE)
+		return false;
+	f->c = direct ? ddi_conn_find(h, f->word) : ddi_conn_of(h, f->serial);
+	return f->c && (!direct || direct_good(f, f->word & ~META_MASK));
+}
+
+/* Look for new direct rings of a locked list. Returns the number of rings. */
 static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 {
 	uint32_t n = ddi_load_acquire(&l->head->rings);
@@ -176,25 +208,93 @@ static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 	return n;
 }
 
-/*
- * The connection of a close note has ended. Take the first of its messages that are
- * unread in its direct ring, perhaps behind positions that other connections have
- * reserved but not written. Returns as take_direct().
- */
-static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
-		     unsigned int options, struct dd_msg *msg)
+/* ---- messages ------------------------------------------------------------------- */
+
+static DDI_INLINE unsigned int fill_meta(unsigned int *meta, const struct found *f)
 {
-	const struct ddi_conn *c = ddi_conn_of_note(h, close);
+	unsigned int words = f->words > DD_META_WORDS ? DD_META_WORDS : f->words;
+
+	for (unsigned int i = 0; i < words; i++)
+		meta[i] = ddi_load(&f->meta[i]);
+	return words;
+}
+
+/*
+ * Fill in @to, which is a &struct ddi_brief or a &struct dd_msg. Returns the number of the
+ * message.
+ */
+static DDI_INLINE uint32_t fill(void *to, bool brief, const struct found *f)
+{
+	bool data = f->type == DD_NOTE_DATA;
+	const struct ddi_conn *c = f->c;
+	struct ddi_brief *b = to;
+	struct dd_msg *msg = to;
+
+	if (brief) {
+		b->addr = data ? c->recv + f->offset : NULL;
+		b->len = data ? (int)f->len : f->type == DD_NOTE_CONN ? -1 : 0;
+		b->conn = DD_SERIAL_ID(f->serial);
+		b->service = c->service;
+		b->meta_count = data ? fill_meta(b->meta, f) : 0;
+		return ddi_load(&f->body->msgid);
+	}
+	msg->type = f->type;
+	msg->conn = DD_SERIAL_ID(f->serial);
+	msg->service = c->service;
+	msg->serial = f->serial;
+	msg->addr = data ? c->recv + f->offset : NULL;
+	msg->len = data ? f->len : 0;
+	msg->send = c->send;
+	msg->send_size = c->send_size;
+	msg->word = data ? ddi_load(&f->body->word) : 0;
+	msg->tag = ddi_load(&f->body->tag);
+	msg->meta_count = data ? fill_meta(msg->meta, f) : 0;
+	return msg->msgid = ddi_load(&f->body->msgid);
+}
+
+/* Account for a note that was taken; its list is locked. */
+static DDI_INLINE void consumed(const struct found *f, uint32_t msgid)
+{
+	struct ddi_conn *c = f->c;
+
+	if (f->type == DD_NOTE_DATA) {
+		ddi_store(&c->got, msgid & c->got_mask);
+		/* SPLIT: the reply is consumed, the next request may be sent. */
+		ddi_store_release(&c->outstanding, 0);
+	} else if (f->type == DD_NOTE_CLOSE) {
+		/* After the close was read, later notes of the other end are void. */
+		ddi_store(&c->cell->ring, 0);
+	}
+}
+
+/*
+ * Release a slot. The full barrier orders the store before the load of the flag: the
+ * sender, or the kernel for it, sets the flag and then loads the head.
+ */
+static DDI_INLINE void release(struct dd *h, const struct ddi_list *l, const struct found *f)
+{
+	ddi_store_mb(f->head, f->pos + 1);
+	if (ddi_unlikely(ddi_load(f->flag) & 1))
+		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+}
+
+/*
+ * The connection of a close note has ended. Find the first of its messages that are unread in
+ * its direct ring, perhaps behind positions that other connections have reserved but not
+ * written.
+ */
+static bool rest_look(struct dd *h, struct ddi_list *l, const struct dd_note *close,
+		      struct found *f)
+{
+	const struct ddi_conn *c = ddi_conn_of(h, close->conn);
 	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0, i = 0;
-	const struct dd_ring_note *slot;
-	struct ddi_direct_rx *rx;
+	const struct ddi_direct_rx *rx;
 	uint64_t pos, head;
-	int ret;
 
 	while (i < n && l->rx[i].unit != unit)
 		i++;
 	if (!unit || i == n)
-		return 0;
+		return false;
 	rx = &l->rx[i];
 	if (l->rest_of != close->seq) {
 		l->rest_of = close->seq;
@@ -202,144 +302,57 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 	}
 	head = ddi_load(&rx->state->head);
 	/* None twice: their sender may write them again. */
-	for (pos = head > l->rest ? head : l->rest;; pos++) {
-		if (pos >= close->word || pos - head > rx->mask)
-			return 0;
-		slot = ddi_direct_slot(rx, pos);
-		if (ddi_load_acquire(&slot->seq) == pos + 1 &&
-		    ddi_load(&slot->conn) == DD_SERIAL_ID(close->conn))
-			break;
-	}
-	ret = take_direct(h, rx, pos, options, msg);
-	if (options & DDI_RECV_PEEK && ret > 0)
-		return ret;
-	/* Not necessarily the first of the ring: then it becomes a void note. */
-	if (pos != head)
-		ddi_store((__u32 *)&slot->conn, 0);
-	else if (release(pos, DIRECT(rx)))
-		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	l->rest = pos + 1;
-	return ret;
-}
-
-/* ---- the list's own ring ------------------------------------------------------ */
-
-/* The list has another geometry: locate its slots. False if they are not inside the area. */
-static bool list_locate(struct ddi_list *l, uint64_t geometry)
-{
-	/* Slot 0 is inside if the last one is. */
-	if (!ddi_list_slot(l, geometry, ~0ull))
-		return false;
-	l->ring = ddi_list_slot(l, geometry, 0);
-	l->mask = (1u << (geometry & 0xffffffff)) - 1;
-	l->geometry = geometry;
-	return true;
-}
-
-/*
- * Copy the first unread note. While the list grows, the notes move: the geometry is
- * compared again after the slot was read, whether or not it held a note. Returns whether
- * there is one.
- */
-static DDI_INLINE bool own_look(struct ddi_list *l, struct dd_note *note)
-{
-	struct dd_list_head *lh = l->head;
-	uint64_t pos = ddi_load(&lh->head);
-
-	for (;;) {
-		uint64_t geometry = ddi_load_acquire(&lh->geometry);
-		const struct dd_note *slot;
-
-		if (ddi_unlikely(geometry != l->geometry) && !list_locate(l, geometry))
-			return false;
-		slot = l->ring + (pos & l->mask);
-		note->seq = pos + 1;
-		if (ddi_load_acquire(&slot->seq) != note->seq) {
-			if (ddi_load(&lh->geometry) == geometry)
-				return false;
-			continue;
-		}
-		note->conn = ddi_load(&slot->conn);
-		note->cookie = ddi_load(&slot->cookie);
-		note->offset = ddi_load(&slot->offset);
-		note->len = ddi_load(&slot->len);
-		note->word = ddi_load(&slot->word);
-		note->msgid = ddi_load(&slot->msgid);
-		note->tag = ddi_load(&slot->tag);
-		note->type = ddi_load(&slot->type);
-		note->meta_count = ddi_load(&slot->meta_count);
-		for (int i = 0; ddi_unlikely(note->meta_count) && i < DD_META_WORDS; i++)
-			note->meta[i] = ddi_load(&slot->meta[i]);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (ddi_likely(ddi_load(&lh->geometry) == geometry))
+	for (pos = head > l->rest ? head : l->rest; pos < close->word && pos - head <= rx->mask;
+	     pos++)
+		if (direct_look(rx, pos, f) && (uint32_t)f->word == DD_SERIAL_ID(close->conn))
 			return true;
-	}
+	return false;
 }
 
-/* Returns as take_direct(). */
-static int take_own(struct dd *h, const struct dd_note *note, unsigned int options,
-		    struct dd_msg *msg)
+/* Release the slot of a note that rest_look() has found. */
+static void rest_release(struct dd *h, struct ddi_list *l, const struct found *f)
 {
-	struct ddi_conn *c = ddi_conn_of_note(h, note);
-
-	if (!c || note->type < DD_NOTE_DATA || note->type > DD_NOTE_CLOSE)
-		return -EAGAIN;
-	fill(msg, false, c, note->conn, note->offset, note->len,
-	     (const struct body *)&note->offset);
-	fill_meta(msg, note->meta, note->meta_count);
-	if (note->type == DD_NOTE_DATA) {
-		if (!(options & DDI_RECV_PEEK))
-			consumed(c, note->msgid);
-		return DD_MSG_DATA;
-	}
-	msg->type = note->type;
-	msg->addr = NULL;
-	msg->len = 0;
-	msg->word = 0;
-	msg->meta_count = 0;
-	/* After the close was read, later notes of the other end are void. */
-	if (note->type == DD_NOTE_CLOSE && !(options & DDI_RECV_PEEK))
-		ddi_store(&c->cell->ring, 0);
-	return note->type;
+	l->rest = f->pos + 1;
+	/* Not necessarily the first of the ring: then it becomes a void note. */
+	if (f->pos != ddi_load(f->head))
+		ddi_store((__u32 *)&ddi_direct_slot(f->rx, f->pos)->conn, 0);
+	else
+		release(h, l, f);
 }
-
-/* ---- a list ------------------------------------------------------------------- */
 
 /*
- * From the current ring; returns as take_direct(). A close note is read after all
- * messages of the connection's direct ring.
+ * From the current ring of a locked list. A close note is read after all messages of the
+ * connection's direct ring. Returns the type of the message, 0 if there is none, -EAGAIN for
+ * a void note.
  */
-DDI_HOT static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
+DDI_HOT static int recv_ring(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
 {
-	struct ddi_direct_rx *rx = l->cur;
+	const struct ddi_direct_rx *rx = l->cur;
 	struct dd_note note;
-	uint64_t pos;
-	int ret;
+	struct found f;
+	int ret = -EAGAIN;
+	bool rest;
 
-	if (rx) {
-		pos = ddi_load(&rx->state->head);
-		ret = take_direct(h, rx, pos, options, msg);
-	} else {
-		if (!own_look(l, &note))
-			return 0;
-		pos = note.seq - 1;
-		if (ddi_unlikely(note.type == DD_NOTE_CLOSE)) {
-			ret = take_rest(h, l, &note, options, msg);
-			if (ret)
-				return ret;
-		}
-		ret = take_own(h, &note, options, msg);
+	if (rx ? !direct_look(rx, ddi_load(&rx->state->head), &f) : !own_look(l, &note, &f))
+		return 0;
+	rest = ddi_unlikely(f.type == DD_NOTE_CLOSE) && rest_look(h, l, &note, &f);
+	if (known(h, &f, rx || rest) || find_conn(h, &f, rx || rest)) {
+		uint32_t msgid = fill(to, options & DDI_RECV_BRIEF, &f);
+
+		if (options & DDI_RECV_PEEK)
+			return f.type;
+		consumed(&f, msgid);
+		ret = f.type;
 	}
-	if (!ret || (ret > 0 && options & DDI_RECV_PEEK))
-		return ret;
-	if (rx ? release(pos, DIRECT(rx)) : release(pos, OWN(l)))
-		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+	if (rest)
+		rest_release(h, l, &f);
+	else
+		release(h, l, &f);
 	return ret;
 }
 
 /* Look at all rings, beginning with the one whose turn it is. */
-DDI_HOT static int take_any(struct dd *h, struct ddi_list *l, unsigned int options,
-			    struct dd_msg *msg)
+DDI_HOT static int recv_any(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
 {
 	uint32_t n = direct_refresh(h, l) + 1;
 	int ret = 0;
@@ -351,35 +364,24 @@ DDI_HOT static int take_any(struct dd *h, struct ddi_list *l, unsigned int optio
 
 		ddi_store(&l->cur, turn ? &l->rx[turn - 1] : NULL);
 		l->turn = turn + 1;
-		ret = take(h, l, options, msg);
+		ret = recv_ring(h, l, options, to);
 	}
 	return ret;
 }
 
-/* As ddi_list_next(), of a locked list, which it unlocks. */
-DDI_HOT static int next_locked(struct dd *h, struct ddi_list *l, uint32_t id,
-			       unsigned int options, struct dd_msg *msg)
+/* As ddi_list_next(), of a locked list; -EAGAIN for a void note. */
+DDI_HOT static int recv_locked(struct dd *h, struct ddi_list *l, uint32_t id,
+			       unsigned int options, void *to)
 {
-	int ret, left = VOID_MAX;
+	int ret = 0;
 
-	for (;;) {
-		ret = 0;
-		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
-			ret = -EBADID;
-		else if (l->streak > 0)
-			ret = take(h, l, options, msg);
-		if (ret > 0)
-			l->streak -= !(options & DDI_RECV_PEEK);
-		else if (!ret)
-			ret = take_any(h, l, options, msg);
-		left -= ret == -EAGAIN && l->cur;
-		ddi_unlock(&l->lock);
-		if (ddi_likely(ret != -EAGAIN))
-			return ret;
-		if (!left)
-			return 0;
-		ddi_lock(&l->lock);
-	}
+	if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
+		return -EBADID;
+	if (l->streak > 0)
+		ret = recv_ring(h, l, options, to);
+	if (ret > 0)
+		l->streak -= !(options & DDI_RECV_PEEK);
+	return ret ? ret : recv_any(h, l, options, to);
 }
 
 /*
@@ -389,98 +391,35 @@ DDI_HOT static int next_locked(struct dd *h, struct ddi_list *l, uint32_t id,
  * and the caller has a deadline. Returns enum dd_msg_type, 0 for none; -EBADID.
  */
 DDI_HOT int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
-			  struct dd_msg *msg)
+			  void *to)
 {
-	ddi_lock(&l->lock);
-	return next_locked(h, l, id, options, msg);
+	int ret, left = VOID_MAX;
+
+	do {
+		ddi_lock(&l->lock);
+		ret = recv_locked(h, l, id, options, to);
+		left -= ret == -EAGAIN && l->cur;
+		ddi_unlock(&l->lock);
+	} while (ret == -EAGAIN && left);
+	return ret == -EAGAIN ? 0 : ret;
 }
 
-static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
-{
-	brief->addr = msg->addr;
-	brief->len = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
-	brief->conn = msg->conn;
-	brief->service = msg->service;
-	brief->meta_count = msg->meta_count;
-	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
-}
-
-/*
- * What direct_now() and own_now() did: they take a data message without metadata, of a known
- * connection, from the current ring of a locked list. TAKEN_KICK: the kernel waits for the
- * slot. If the ring is empty, all rings are to be looked at next.
- */
-enum { TAKEN, TAKEN_KICK, MISSED };
-
-static DDI_INLINE int direct_now(struct dd *h, struct ddi_list *l, void *to,
-				 unsigned int options)
-{
-	const struct ddi_direct_rx *rx = l->cur;
-	uint64_t pos = ddi_load(&rx->state->head), word;
-	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
-	struct ddi_conn *c;
-
-	if (!ddi_equals(&slot->seq, pos + 1)) {
-		l->streak = 0;
-		return MISSED;
-	}
-	/* With metadata it is no connection's word. */
-	word = ddi_load((const ddi_word *)&slot->conn);
-	c = ddi_table_get(h->board.conns, word);
-	if (ddi_unlikely(!c) ||
-	    !direct_fill(to, options & DDI_RECV_BRIEF, false, c, rx, word, slot))
-		return MISSED;
-	return release(pos, DIRECT(rx)) ? TAKEN_KICK : TAKEN;
-}
-
-static DDI_INLINE int own_now(struct dd *h, struct ddi_list *l, void *to,
-			      unsigned int options)
-{
-	struct ddi_conn *c;
-	struct dd_note note;
-
-	if (!own_look(l, &note)) {
-		l->streak = 0;
-		return MISSED;
-	}
-	if (ddi_unlikely(note.type != DD_NOTE_DATA) || ddi_unlikely(note.meta_count))
-		return MISSED;
-	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
-		return MISSED;
-	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, note.conn, note.offset,
-			 note.len, (const struct body *)&note.offset));
-	return release(note.seq - 1, OWN(l)) ? TAKEN_KICK : TAKEN;
-}
-
-/* A message was taken, for whose slot the kernel waits. */
-static DDI_NOINLINE int recv_kick(struct dd *h, struct ddi_list *l)
-{
-	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	return ddi_unlock(&l->lock);
-}
-
-/* Receive a note of any type, or wait for one. @l: a locked list, or NULL. */
+/* Receive a note of any type, or wait for one; @locked is NULL or a list to unlock first. */
 DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 					  unsigned int options, int64_t timeout,
-					  struct ddi_list *l)
+					  struct ddi_list *locked)
 {
-	struct dd_msg local, *msg = options & DDI_RECV_BRIEF ? &local : to;
+	struct ddi_list *l;
 	int64_t deadline = 0;
 	int ret;
 
-	if (!l || ddi_unlikely(l->id != (uint32_t)list)) {
-		if (l)
-			ddi_unlock(&l->lock);
-		l = ddi_alive(h) ? ddi_list_find(h, list) : NULL;
-		if (!l)
-			return -EBADID;
-		ddi_lock(&l->lock);
-	}
+	if (locked)
+		ddi_unlock(&locked->lock);
+	l = ddi_alive(h) ? ddi_list_find(h, list) : NULL;
+	if (!l)
+		return -EBADID;
 	for (bool again = false;; again = true) {
-		ret = next_locked(h, l, list, options, msg);
-		if (ret > 0 && msg == &local)
-			brief_from(to, msg);
+		ret = ddi_list_next(h, l, list, options, to);
 		if (ret)
 			return ret < 0 ? ret : ret == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
 		if (!timeout)
@@ -492,30 +431,41 @@ DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 		ret = ddi_list_wait(h, l, list, options, deadline);
 		if (ret)
 			return ret;
-		/* Most often the message is in the ring of the last one. */
-		ddi_lock(&l->lock);
-		if (!ddi_equals(&l->head->id, (uint32_t)list))
-			continue;
-		ret = l->cur ? direct_now(h, l, to, options) : own_now(h, l, to, options);
-		if (ret == TAKEN)
-			return ddi_unlock(&l->lock);
-		if (ret == TAKEN_KICK)
-			return recv_kick(h, l);
 	}
+}
+
+/*
+ * Receive a message without metadata, of a known connection, from the current ring of a
+ * locked list. recv_slow() does the rest.
+ */
+static DDI_INLINE bool recv_fast(struct dd *h, struct ddi_list *l, void *to,
+				 unsigned int options, bool direct)
+{
+	const struct ddi_direct_rx *rx = l->cur;
+	struct dd_note note;
+	struct found f;
+
+	if (direct ? !direct_look(rx, ddi_load(&rx->state->head), &f) :
+		     !own_look(l, &note, &f)) {
+		/* All rings are to be looked at next. */
+		l->streak = 0;
+		return false;
+	}
+	if (ddi_unlikely(f.type != DD_NOTE_DATA) || ddi_unlikely(!known(h, &f, direct)))
+		return false;
+	f.words = 0;
+	consumed(&f, fill(to, options & DDI_RECV_BRIEF, &f));
+	release(h, l, &f);
+	return true;
 }
 
 /* As ddi_recv(), from the ring of a locked list that the kernel writes. */
 static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int options,
 				 int64_t timeout, struct ddi_list *l)
 {
-	switch (own_now(h, l, to, options)) {
-	case TAKEN:
+	if (recv_fast(h, l, to, options, false))
 		return ddi_unlock(&l->lock);
-	case TAKEN_KICK:
-		return recv_kick(h, l);
-	default:
-		return recv_slow(h, list, to, options, timeout, l);
-	}
+	return recv_slow(h, list, to, options, timeout, l);
 }
 
 /*
@@ -529,20 +479,14 @@ DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int
 	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
 		return recv_slow(h, list, to, options, timeout, NULL);
 	/* A list that is gone has the id 0, of which there is no record. */
-	if (ddi_unlikely(!ddi_equals(&l->head->id, (uint32_t)list)) ||
+	if (ddi_unlikely(ddi_load_acquire(&l->head->id) != (uint32_t)list) ||
 	    ddi_unlikely(--l->streak < 0))
 		return recv_slow(h, list, to, options, timeout, l);
-	/* The list is @list: below, reload its id to save a register. */
 	if (!ddi_load(&l->cur))
 		return recv_own(h, list, to, options, timeout, l);
-	switch (direct_now(h, l, to, options)) {
-	case TAKEN:
+	if (recv_fast(h, l, to, options, true))
 		return ddi_unlock(&l->lock);
-	case TAKEN_KICK:
-		return recv_kick(h, l);
-	default:
-		return recv_slow(h, l->id, to, options, timeout, l);
-	}
+	return recv_slow(h, list, to, options, timeout, l);
 }
 
 DDI_HOT DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,

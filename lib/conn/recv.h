@@ -28,7 +28,7 @@ struct ddi_brief {
 } __attribute__((may_alias));
 
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
-		  struct dd_msg *msg);
+		  void *to);
 int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout);
 
 #endif /* _DD_RECV_H */

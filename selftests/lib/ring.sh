@@ -94,7 +94,7 @@ check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a data race: a note is stored too early" races note-early \
 	lib/conn/send.c "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
 check "a data race: a note is read too early" races read-early \
-	lib/core/atomic.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
+	lib/conn/recv.c 's/ddi_load_acquire(&slot->seq)/ddi_load(\&slot->seq)/'
 check "a data race: a slot is released too early" races slot-early \
-	lib/conn/recv.c 's/ddi_store_mb(head,/ddi_store(head,/'
+	lib/conn/recv.c 's/ddi_store_mb(f->head,/ddi_store(f->head,/'
 finish
