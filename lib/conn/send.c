@@ -186,8 +186,8 @@ static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 	cell = c->cell;
 	/* For reports only. */
 	ddi_store((ddi_word *)cell->sq[0].meta, n + 1);
-	return ddi_test(&ring->state->need_wake, 1) ||
-	       !ddi_equals(&cell->error, 0) || !ddi_equals(&cell->conn, c->serial);
+	return ddi_load(&ring->state->need_wake) || ddi_load(&cell->error) ||
+	       ddi_load(&cell->conn) != c->serial;
 }
 
 /* Send directly. Errors are those that the kernel would return, in its order. */
@@ -357,9 +357,8 @@ DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_
 	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
 		return send_slow(h, conn, addr, len, roffset, c);
 	tx = c->quick;
-	if (!tx ||
-	    ddi_unlikely(!ddi_equals(&c->cell->error, 0)) ||
-	    ddi_unlikely(!ddi_test(&ddi_head(h)->node_up, 1)) ||
+	if (!tx || ddi_unlikely(ddi_load(&c->cell->error)) ||
+	    ddi_unlikely(!ddi_load(&ddi_head(h)->node_up)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!ddi_direct_drained(tx))))
 		return send_other(h, c, addr, len, roffset);
 	if (!ddi_is_short(len, roffset))

@@ -18,28 +18,6 @@
 #define ddi_store(p, v)		__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define ddi_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/*
- * Compare a word, or test bits of one, that others write: an instruction less on x86,
- * where each load has acquire semantics; compilers do not fold an atomic load into the
- * comparison. ThreadSanitizer needs the atomic load.
- */
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
-#define ddi_fence_compiler()	__asm__ volatile("" : : : "memory")
-#define ddi_test(p, bits)	({ ddi_fence_compiler(); *(p) & (bits); })
-#define ddi_equals(p, v)					\
-({								\
-	bool equal_;						\
-	ddi_fence_compiler();					\
-	equal_ = *(p) == (v);					\
-	if (equal_)						\
-		ddi_fence_compiler();				\
-	equal_;							\
-})
-#else
-#define ddi_test(p, bits)	(ddi_load(p) & (bits))
-#define ddi_equals(p, v)	(ddi_load_acquire(p) == (v))
-#endif
-
 /* A store followed by a full barrier: it is visible before any later load is done. */
 #if defined(__x86_64__) || defined(__i386__)
 #define ddi_store_mb(p, v)	((void)__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))

@@ -36,7 +36,7 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
 /* Whether the same windows still show the segment; called after a barrier. */
 static inline bool window_shows(const struct dd_mem *m, uint32_t number)
 {
-	return ddi_likely(ddi_equals(&m->cell->ring, number));
+	return ddi_likely(ddi_load(&m->cell->ring) == number);
 }
 
 /* Whether a request is for a few words, between aligned places. */
