@@ -164,20 +164,20 @@ static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
 
 /* ---- sender of a ring --------------------------------------------------- */
 
-/* 0 if the kit has the windows that a sender of the ring needs, or -EAGAIN. */
-static int dd_ring_kit_fits(struct dd_ring_kit *kit, const struct dd_ring *ring)
+/* Whether there are the windows that a sender of @ring needs; if not, request them. */
+static bool windows_fit(struct dd_ring_prealloc *pre, const struct dd_ring *ring)
 {
 	u32 pages = ring->slots / DD_PAGE_NOTES;
 
-	if (kit->view && kit->notes && kit->notes->npages == pages)
-		return 0;
-	kit->want_pages = pages;
-	return -EAGAIN;
+	if (pre->view && pre->notes && pre->notes->npages == pages)
+		return true;
+	pre->want_pages = pages;
+	return false;
 }
 
-/* Give a ring without a sender to @ctx, with the windows of the kit. */
+/* Give a ring without a sender to @ctx, with the windows of @pre. */
 static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
-			  struct dd_ring_kit *kit)
+			  struct dd_ring_prealloc *pre)
 {
 	struct dd_direct_rx *rx, *next;
 	u32 i;
@@ -195,12 +195,12 @@ static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
 	/* The previous sender may have stored sequence numbers of later notes. */
 	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
 		memset(ring->page[i], 0, PAGE_SIZE);
-	dd_window_show(kit->notes, ring->page);
-	dd_window_show(kit->view, (void **)&ring->state);
-	ring->notes = kit->notes;
-	ring->view = kit->view;
-	kit->notes = NULL;
-	kit->view = NULL;
+	dd_window_show(pre->notes, ring->page);
+	dd_window_show(pre->view, (void **)&ring->state);
+	ring->notes = pre->notes;
+	ring->view = pre->view;
+	pre->notes = NULL;
+	pre->view = NULL;
 	ring->start = dd_ring_head(ring);
 	/* A receiver that is asleep has not armed this ring. */
 	WRITE_ONCE(ring->state->need_wake, 1);
@@ -230,10 +230,10 @@ static void dd_ring_fill_holes(struct dd_ring *ring)
 }
 
 static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
-				   u32 slots, struct dd_ring_kit *kit)
+				   u32 slots, struct dd_ring_prealloc *pre)
 {
 	struct dd_rings *rings = list->rings;
-	struct dd_ring *ring = kit->ring;
+	struct dd_ring *ring = pre->ring;
 	u32 i;
 
 	/* Twice the slots of the context's largest ring here. */
@@ -242,16 +242,16 @@ static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
 	for (i = 0; i < rings->n; i++)
 		if (rings->ring[i]->from == ctx)
 			slots = max(slots, 2 * rings->ring[i]->slots);
-	if (slots > DD_RING_MAX_SLOTS || rings->n == DD_RINGS_MAX || kit->full)
+	if (slots > DD_RING_MAX_SLOTS || rings->n == DD_RINGS_MAX || pre->want_slots)
 		return ERR_PTR(-ENOSPC);
 	if (!ring || ring->slots != slots) {
-		kit->want_slots = slots;
+		pre->want_slots = slots;
 		return ERR_PTR(-EAGAIN);
 	}
-	if (dd_ring_kit_fits(kit, ring))
+	if (!windows_fit(pre, ring))
 		return ERR_PTR(-EAGAIN);
-	kit->ring = NULL;
-	dd_ring_claim(ring, ctx, kit);
+	pre->ring = NULL;
+	dd_ring_claim(ring, ctx, pre);
 	dd_rings_add(list, ring);
 	return ring;
 }
@@ -259,55 +259,55 @@ static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
 /* ---- getting a ring ------------------------------------------------------ */
 
 /**
- * dd_ring_kit_fill() - allocate what dd_ring_get() needs
- * @kit: the kit, with the requests that dd_ring_get() left in it
+ * dd_ring_prealloc_fill() - allocate what dd_ring_get() needs
+ * @pre: the memory, with the requests that dd_ring_get() has left
  * @list: the list, not locked; its owner is charged for the ring
  * @ctx: context of the sender, locked; owns the windows
  *
  * Return: 0 or an error.
  */
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ctx *ctx)
+int dd_ring_prealloc_fill(struct dd_ring_prealloc *pre, struct dd_list *list, struct dd_ctx *ctx)
 {
 	struct dd_ctx *owner = list->obj.ctx;
 	struct mem_cgroup *before = dd_owner_enter(owner);
 	void *p = NULL;
 
-	if (!dd_rings_of(list) && !kit->rings) {
+	if (!dd_rings_of(list) && !pre->rings) {
 		p = dd_rings_create(owner);
-		kit->rings = IS_ERR(p) ? NULL : p;
+		pre->rings = IS_ERR(p) ? NULL : p;
 	}
-	if (!IS_ERR(p) && kit->want_slots) {
-		if (kit->ring)
-			dd_ring_free(owner, kit->ring);
-		p = dd_ring_create(owner, kit->want_slots);
-		kit->ring = IS_ERR(p) ? NULL : p;
-		kit->want_slots = 0;
-		kit->full = p == ERR_PTR(-ENOSPC) || p == ERR_PTR(-EDQUOT);
-		if (kit->full)
+	if (!IS_ERR(p) && pre->want_slots) {
+		if (pre->ring)
+			dd_ring_free(owner, pre->ring);
+		p = dd_ring_create(owner, pre->want_slots);
+		pre->ring = IS_ERR(p) ? NULL : p;
+		if (p == ERR_PTR(-ENOSPC) || p == ERR_PTR(-EDQUOT))
 			p = NULL;
+		else
+			pre->want_slots = 0;
 	}
 	dd_owner_leave(before);
-	if (!IS_ERR(p) && !kit->view) {
+	if (!IS_ERR(p) && !pre->view) {
 		p = dd_ctx_window(ctx, 1, DD_WINDOW_READONLY);
-		kit->view = IS_ERR(p) ? NULL : p;
+		pre->view = IS_ERR(p) ? NULL : p;
 	}
-	if (!IS_ERR(p) && kit->want_pages) {
-		dd_window_revoke(kit->notes);
-		p = dd_ctx_window(ctx, kit->want_pages, 0);
-		kit->notes = IS_ERR(p) ? NULL : p;
-		kit->want_pages = 0;
+	if (!IS_ERR(p) && pre->want_pages) {
+		dd_window_revoke(pre->notes);
+		p = dd_ctx_window(ctx, pre->want_pages, 0);
+		pre->notes = IS_ERR(p) ? NULL : p;
+		pre->want_pages = 0;
 	}
 	return PTR_ERR_OR_ZERO(p);
 }
 
 /* Free what dd_ring_get() has not used. */
-void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
+void dd_ring_prealloc_free(struct dd_ring_prealloc *pre, struct dd_ctx *owner)
 {
-	dd_rings_free(owner, kit->rings);
-	if (kit->ring)
-		dd_ring_free(owner, kit->ring);
-	dd_window_revoke(kit->notes);
-	dd_window_revoke(kit->view);
+	dd_rings_free(owner, pre->rings);
+	if (pre->ring)
+		dd_ring_free(owner, pre->ring);
+	dd_window_revoke(pre->notes);
+	dd_window_revoke(pre->view);
 }
 
 /**
@@ -315,27 +315,27 @@ void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
  * @list: the list that receives the connection's messages, locked
  * @ctx: the sending context, locked
  * @slots: slots that the connection needs
- * @kit: memory to use
+ * @pre: memory to use
  *
  * In this order: a ring of @ctx with room for @slots, a ring without a sender
  * that has been read, a new ring. Nothing is allocated here.
  *
- * Return: the ring; %-EAGAIN if @kit lacks something, which is then requested
+ * Return: the ring; %-EAGAIN if @pre lacks something, which is then requested
  * there; %-ENOSPC if there is none to be had.
  */
 struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
-			    struct dd_ring_kit *kit)
+			    struct dd_ring_prealloc *pre)
 {
 	struct dd_ring *ring, *idle = NULL;
 	u32 i;
 
 	if (!list->rings) {
-		if (!kit->rings)
+		if (!pre->rings)
 			return ERR_PTR(-EAGAIN);
-		WRITE_ONCE(list->head->rings_unit, kit->rings->unit);
+		WRITE_ONCE(list->head->rings_unit, pre->rings->unit);
 		/* Pairs with dd_rings_of(). */
-		smp_store_release(&list->rings, kit->rings);
-		kit->rings = NULL;
+		smp_store_release(&list->rings, pre->rings);
+		pre->rings = NULL;
 	}
 	for (i = 0; i < list->rings->n; i++) {
 		ring = list->rings->ring[i];
@@ -347,10 +347,10 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 			idle = ring;
 	}
 	if (!idle)
-		return dd_ring_new(list, ctx, slots, kit);
-	if (dd_ring_kit_fits(kit, idle))
+		return dd_ring_new(list, ctx, slots, pre);
+	if (!windows_fit(pre, idle))
 		return ERR_PTR(-EAGAIN);
-	dd_ring_claim(idle, ctx, kit);
+	dd_ring_claim(idle, ctx, pre);
 	return idle;
 }
 

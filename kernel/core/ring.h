@@ -37,29 +37,28 @@ struct dd_direct_rx {
 };
 
 /**
- * struct dd_ring_kit - memory for dd_ring_get(), allocated before the list is locked
+ * struct dd_ring_prealloc - memory for dd_ring_get(), allocated before the list is locked
  * @rings: for a list that has no rings yet, or NULL
  * @ring: a ring that belongs to no list, or NULL
  * @notes: window for the slots of a ring, or NULL
  * @view: window for the state of a ring, or NULL
- * @full: no @ring can be allocated: the owner is at a limit
- * @want_slots: dd_ring_get() needs a @ring with this number of slots, unless 0
+ * @want_slots: dd_ring_get() needs a @ring with this number of slots, unless 0. It stays set if
+ *	the owner is at a limit
  * @want_pages: it needs @view, and @notes of this number of pages, unless 0
  */
-struct dd_ring_kit {
+struct dd_ring_prealloc {
 	struct dd_rings *rings;
 	struct dd_ring *ring;
 	struct dd_window *notes;
 	struct dd_window *view;
-	bool full;
 	u32 want_slots;
 	u32 want_pages;
 };
 
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ctx *ctx);
-void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner);
+int dd_ring_prealloc_fill(struct dd_ring_prealloc *pre, struct dd_list *list, struct dd_ctx *ctx);
+void dd_ring_prealloc_free(struct dd_ring_prealloc *pre, struct dd_ctx *owner);
 struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
-			    struct dd_ring_kit *kit);
+			    struct dd_ring_prealloc *pre);
 void dd_ring_join(struct dd_ring *ring, u32 slots);
 void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end);
 struct dd_rings *dd_rings_of(const struct dd_list *list);

@@ -128,48 +128,48 @@ static struct dd_block *dd_service_choose(struct dd_service *svc,
 }
 
 /**
- * struct dd_kit - resources for a block that has had no connection
- * @slots: slots reserved in the service's list; 0 if there is no kit
+ * struct block_prealloc - resources for a block that has had no connection
+ * @slots: slots reserved in the service's list; 0 if there are none
  * @credit: for the block
  */
-struct dd_kit {
+struct block_prealloc {
 	u32 slots;
 	struct dd_credit credit;
 };
 
 /* Called with the service unlocked, as it allocates. */
-static int dd_kit_make(struct dd_service *svc, struct dd_kit *kit)
+static int block_prealloc_fill(struct dd_service *svc, struct block_prealloc *pre)
 {
 	bool accept = svc->flags & DD_SERVE_ACCEPT;
 	struct dd_ctx *ctx = svc->obj.ctx;
 	u32 slots = dd_block_slots(svc);
 	int err;
 
-	err = dd_credit_make(ctx, &kit->credit, accept ? 1 : svc->window);
+	err = dd_credit_make(ctx, &pre->credit, accept ? 1 : svc->window);
 	if (err)
 		return err;
 	err = dd_list_reserve(svc->list, slots, 0);
 	if (err)
-		dd_credit_drop(ctx, &kit->credit);
+		dd_credit_drop(ctx, &pre->credit);
 	else
-		kit->slots = slots;
+		pre->slots = slots;
 	return err;
 }
 
-static void dd_kit_drop(struct dd_service *svc, struct dd_kit *kit)
+static void block_prealloc_free(struct dd_service *svc, struct block_prealloc *pre)
 {
-	if (!kit->slots)
+	if (!pre->slots)
 		return;
-	dd_list_unreserve(svc->list, kit->slots);
-	dd_credit_drop(svc->obj.ctx, &kit->credit);
+	dd_list_unreserve(svc->list, pre->slots);
+	dd_credit_drop(svc->obj.ctx, &pre->credit);
 }
 
 /*
  * Choose a block for an end, which has its own credit or uses that of the block. The
- * service is locked; it is unlocked meanwhile if a kit has to be made.
+ * service is locked; it is unlocked meanwhile if @pre has to be filled.
  */
 static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
-			   const struct dd_client_id *cid, struct dd_kit *kit,
+			   const struct dd_client_id *cid, struct block_prealloc *pre,
 			   struct dd_block **block)
 {
 	bool need = !conn->chan.credit || svc->flags & DD_SERVE_ACCEPT;
@@ -179,22 +179,22 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 	for (;;) {
 		if (svc->dead)
 			return -ECONNREFUSED;
-		/* If a kit cannot be made, use a block that has had a connection. */
+		/* Without the memory, use a block that has had a connection. */
 		*block = dd_service_choose(svc, cid, err);
 		if (!*block)
 			return err ? err : -EUSERS;
 		if ((*block)->ready || !need)
 			return 0;
-		if (kit->slots) {
+		if (pre->slots) {
 			(*block)->ready = true;
-			svc->slots += kit->slots;
-			kit->slots = 0;
-			if (kit->credit.window > 1)
-				(*block)->credit = kit->credit;
+			svc->slots += pre->slots;
+			pre->slots = 0;
+			if (pre->credit.window > 1)
+				(*block)->credit = pre->credit;
 			return 0;
 		}
 		mutex_unlock(&svc->lock);
-		err = dd_kit_make(svc, kit);
+		err = block_prealloc_fill(svc, pre);
 		mutex_lock(&svc->lock);
 	}
 }
@@ -401,7 +401,7 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 		      struct dd_conn *client, struct dd_conn_net_call *call)
 {
 	struct dd_conn *conn, *old = NULL;
-	struct dd_kit kit = {};
+	struct block_prealloc pre = {};
 	struct dd_block *block;
 	bool ended = false;
 	int err;
@@ -416,7 +416,7 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 		err = mutex_lock_killable(&svc->lock);
 	if (err)
 		goto out;
-	err = dd_service_pick(svc, conn, cid, &kit, &block);
+	err = dd_service_pick(svc, conn, cid, &pre, &block);
 	if (!err) {
 		dd_service_assign(svc, block, conn);
 		err = call ? dd_conn_net_accept(call, conn) : 0;
@@ -427,7 +427,7 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 		dd_service_give(svc, block, conn, client, cid);
 	}
 	mutex_unlock(&svc->lock);
-	dd_kit_drop(svc, &kit);
+	block_prealloc_free(svc, &pre);
 	if (ended)
 		dd_event(&old->imp.obj, false);
 	if (old)

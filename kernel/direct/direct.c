@@ -124,49 +124,49 @@ static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 }
 
 /**
- * struct dd_direct_kit - memory for a grant, allocated before the list is locked
+ * struct direct_prealloc - memory for a grant, allocated before the list is locked
  * @rx: with its window, after the block has been zeroed if it must be; or NULL
  * @ring: memory for dd_ring_get()
  */
-struct dd_direct_kit {
+struct direct_prealloc {
 	struct dd_direct_rx *rx;
-	struct dd_ring_kit ring;
+	struct dd_ring_prealloc ring;
 };
 
 /* The caller's context is locked; no lock of the receiver is held. */
 static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
-			     struct dd_direct_kit *kit)
+			     struct direct_prealloc *pre)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_window *win;
 	int err = 0;
 
-	if (!kit->rx) {
-		kit->rx = kzalloc(sizeof(*kit->rx), GFP_KERNEL_ACCOUNT);
-		if (!kit->rx)
+	if (!pre->rx) {
+		pre->rx = kzalloc(sizeof(*pre->rx), GFP_KERNEL_ACCOUNT);
+		if (!pre->rx)
 			return -ENOMEM;
 		win = dd_ctx_window(ctx, imp->size >> PAGE_SHIFT, 0);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
-		kit->rx->block = win;
-		INIT_LIST_HEAD(&kit->rx->on_ring);
+		pre->rx->block = win;
+		INIT_LIST_HEAD(&pre->rx->on_ring);
 		if (dd_direct_must_zero(imp))
 			err = dd_direct_zero(imp);
 		if (err)
 			return err;
 	}
-	err = dd_ring_kit_fill(&kit->ring, list, ctx);
+	err = dd_ring_prealloc_fill(&pre->ring, list, ctx);
 	/* The limit that was reached is the receiver's. */
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
-/* -EAGAIN: the kit lacks something; see dd_direct_prepare(). */
+/* -EAGAIN: @pre lacks something; see dd_direct_prepare(). */
 static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
-			  struct dd_direct_kit *kit)
+			  struct direct_prealloc *pre)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_segment *seg = ch->seg;
-	struct dd_direct_rx *rx = kit->rx;
+	struct dd_direct_rx *rx = pre->rx;
 	int err;
 
 	if (!READ_ONCE(imp->obj.ctx->node->up))
@@ -191,7 +191,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	seg->shown = true;
 	rx->cell = ch->back->cell;
 	rx->slots = dd_credit_slots(imp->window);
-	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &kit->ring);
+	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &pre->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
 	if (err)
 		return err;
@@ -215,7 +215,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 		return err;
 	}
 	dd_direct_name_ring(ch, rx->ring->unit);
-	kit->rx = NULL;
+	pre->rx = NULL;
 	list_add(&rx->on_ring, &rx->ring->rxs);
 	trace_dd_direct_grant(imp, rx->ring->unit, rx->base);
 	return 0;
@@ -279,7 +279,7 @@ static int dd_direct_over(const struct dd_import *imp, struct dd_direct *arg)
 
 /* With the list of the channel locked. */
 static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
-			    struct dd_direct_kit *kit, struct dd_direct *arg)
+			    struct direct_prealloc *pre, struct dd_direct *arg)
 {
 	struct dd_channel *ch = imp->chan;
 	const struct dd_direct_rx *rx;
@@ -297,7 +297,7 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 	if (arg->flags & DD_DIRECT_DROP)
 		return dd_direct_drop(imp);
 	if (!ch->direct_rx)
-		err = dd_direct_make(imp, list, kit);
+		err = dd_direct_make(imp, list, pre);
 	if (err)
 		return err;
 	rx = ch->direct_rx;
@@ -315,7 +315,7 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 /* The caller's context is locked, so its import stays. */
 static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 {
-	struct dd_direct_kit kit = {};
+	struct direct_prealloc pre = {};
 	struct dd_list *list;
 	int err, tries = 8;
 
@@ -329,17 +329,17 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 		err = mutex_lock_killable(&list->lock);
 		if (err)
 			break;
-		err = dd_direct_locked(imp, list, &kit, arg);
+		err = dd_direct_locked(imp, list, &pre, arg);
 		mutex_unlock(&list->lock);
 		if (err != -EAGAIN)
 			break;
-		/* Other senders may take the rings that the kit was made for. */
-		err = --tries ? dd_direct_prepare(imp, list, &kit) : -EBUSY;
+		/* Other senders may take the rings that memory was allocated for. */
+		err = --tries ? dd_direct_prepare(imp, list, &pre) : -EBUSY;
 	} while (!err);
-	dd_ring_kit_drop(&kit.ring, list->obj.ctx);
-	if (kit.rx)
-		dd_window_revoke(kit.rx->block);
-	kfree(kit.rx);
+	dd_ring_prealloc_free(&pre.ring, list->obj.ctx);
+	if (pre.rx)
+		dd_window_revoke(pre.rx->block);
+	kfree(pre.rx);
 	dd_list_put(list);
 	return err;
 }
