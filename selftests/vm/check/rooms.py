@@ -6,7 +6,8 @@ Prints TAP. A folder of kernel/ uses those below it (Documentation/design.rst); 
 calls through the tables of kernel/core/hooks.h and kernel/udp/upper.h.
 
 Within a folder no files call each other in a circle. A unit is x.c with x.h; it uses another
-one if it mentions a function or variable that the other's x.c defines without "static".
+one if it mentions a function or variable that the other's x.c defines without "static", or an
+inline function of its x.h.
 --report prints the circles of all folders, and names used from above.
 """
 import glob
@@ -76,9 +77,12 @@ def statements(text):
         start, body = at.end(), 0
 
 
-def defined(head, body):
-    """Return the name that a statement defines for other files, or None."""
+def defined(head, body, source):
+    """Return the name that a statement of x.c or x.h defines for other files, or None."""
     head = re.sub(r"\s+__\w+$", "", ATTRIBUTE.sub("", head).strip())
+    if not source:
+        inline = re.match(r"static\b([^=]*)$", head, re.S)
+        head = inline.group(1).strip() if body and inline else "typedef"
     if re.match(r"(?:\w+\s+)*?(?:static|extern|typedef)\b|(?:struct|union|enum)(?:\s+\w+)?$", head):
         return None
     macro = re.match(r"(?:DEFINE|DECLARE|LIST|HLIST)_\w+\((\w+)", head)
@@ -105,7 +109,7 @@ class Unit:
         text = re.sub(r"^[ \t]*#.*$", "", text, flags=re.M)
         used = macros
         for head, body in statements(text):
-            name = defined(head, body) if source else None
+            name = defined(head, body, source)
             if name:
                 self.defines.add(name)
             if body or "=" in head:
@@ -180,7 +184,9 @@ def planted():
         "c.c": "int b_two(void);\nconst struct c c_table[] = {\n\t{ 1 },\n};\n"
                "int c_three(void)\n{\n\treturn 1;\n}\n",
     }
-    for more, want in ({}, []), ({"c.h": "#define C b_two()\n"}, ["circle of a b c"]):
+    inline = "static inline int d_one(void)\n{\n\treturn c_table[0].x;\n}\n"
+    for more, want in (({}, []), ({"c.h": "#define C b_two()\n"}, ["circle of a b c"]),
+                       ({"d.h": inline, "c.h": "#define C d_one()\n"}, ["circle of c d"])):
         found = {}
         for name, text in (sources | more).items():
             found.setdefault(name[0], Unit()).add(text, name.endswith(".c"))
