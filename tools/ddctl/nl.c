@@ -261,7 +261,7 @@ static int transact(struct ddnl *nl, struct nl_msg *msg, struct answer *ans)
 }
 
 /* Report an error, or return the objects in @ans. */
-static int take_rows(const struct answer *ans, int err, json_object **rows)
+static int finish_rows(const struct answer *ans, int err, json_object **rows)
 {
 	const struct object *obj = ans->obj;
 	int status = err < 0 ? say_nl(obj->name, err) : judge(ans);
@@ -286,7 +286,7 @@ int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
 						NLM_F_ACK), &ans);
 	} while (err == -NLE_DUMP_INTR && --tries && json_object_put(ans.rows));
 	/* Objects that existed all the time are in the dump even so. */
-	return take_rows(&ans, err == -NLE_DUMP_INTR ? 0 : err, rows);
+	return finish_rows(&ans, err == -NLE_DUMP_INTR ? 0 : err, rows);
 }
 
 int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
@@ -295,7 +295,7 @@ int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
 	struct answer ans = { .obj = obj, .rows = rows ? json_object_new_array() : NULL };
 	int err = transact(nl, msg, &ans);
 
-	return take_rows(&ans, err, rows);
+	return finish_rows(&ans, err, rows);
 }
 
 int ddnl_show(const struct object *obj)

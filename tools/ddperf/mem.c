@@ -64,7 +64,7 @@ static double cached_pages(void)
 	return (double)sum * sysconf(_SC_PAGESIZE);
 }
 
-static void take(struct snapshot *s)
+static void snapshot_make(struct snapshot *s)
 {
 	/* Memory is freed after grace periods, by workers. */
 	sleep(1);
@@ -185,12 +185,12 @@ int perf_mem(const struct perf_options *o)
 		report_head("memory of idle connections", o);
 	tool_raise_memlock();
 	prepare(&e, n);
-	take(&before);
+	snapshot_make(&before);
 	serve(&e, n);
 	connect_all(&e, n);
-	take(&during);
+	snapshot_make(&during);
 	close_all(&e, n);
-	take(&after);
+	snapshot_make(&after);
 
 	/* Counted in whole pages of the machine, shared out among the connections. */
 	j = o->json ? report_json("mem", o) : json_object_new_object();

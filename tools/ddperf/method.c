@@ -111,7 +111,7 @@ LINK(kernel, LINK_KERNEL)
 
 static char *payload_of(const struct side *s, int side)
 {
-	return s->shared->payload + side * payload_room(s->hello.size);
+	return s->shared->payload + side * payload_size(s->hello.size);
 }
 
 /*

@@ -119,7 +119,7 @@ static void map_memory(struct side *s)
 	size_t size = s->hello.size;
 
 	if (!s->net)
-		s->shared = map(sizeof(struct shared) + 2 * payload_room(size), MAP_SHARED);
+		s->shared = map(sizeof(struct shared) + 2 * payload_size(size), MAP_SHARED);
 	s->buffer = map(2 * size, MAP_PRIVATE);
 }
 

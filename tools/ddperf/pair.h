@@ -31,7 +31,7 @@ struct counter {
  * struct shared - memory of both sides
  * @posted: messages sent by each side
  * @taken: messages of each side that the other side has consumed
- * @payload: payload_room() bytes for each side
+ * @payload: payload_size() bytes for each side
  */
 struct shared {
 	struct counter posted[2];
@@ -40,7 +40,7 @@ struct shared {
 };
 
 /* A message and the flag behind it, in cache lines of their own. */
-static inline size_t payload_room(size_t size)
+static inline size_t payload_size(size_t size)
 {
 	return (size + 2 * sizeof(uint64_t) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }

@@ -73,7 +73,7 @@ static int change(const struct dd_registrar_call *call)
 }
 
 /* Read a call, and execute it if it changes the registry. False if no call could be read. */
-static bool take(struct dd_registrar_call *call, int *err)
+static bool call_read(struct dd_registrar_call *call, int *err)
 {
 	if (read(clerk.registrar, call, sizeof(*call)) != sizeof(*call)) {
 		if (errno == EAGAIN)
@@ -105,16 +105,16 @@ static void *serve(void *arg)
 {
 	const struct early *early = arg;
 	struct dd_registrar_call call;
-	bool taken;
+	bool done;
 	int err;
 
 	if (early && early->call.call)
 		finish(&early->call, early->err);
 	for (;;) {
 		pthread_mutex_lock(&reading);
-		taken = take(&call, &err);
+		done = call_read(&call, &err);
 		pthread_mutex_unlock(&reading);
-		if (taken)
+		if (done)
 			finish(&call, err);
 	}
 	return NULL;
@@ -124,10 +124,10 @@ static void *serve(void *arg)
  * Take the names of existing segments before other nodes can read the registry, which would not
  * find them. The kernel sends these names first, and then maybe a call that waits.
  */
-static void take_names(struct early *early)
+static void read_names(struct early *early)
 {
 	fcntl(clerk.registrar, F_SETFL, O_NONBLOCK);
-	while (take(&early->call, &early->err) && !early->call.call)
+	while (call_read(&early->call, &early->err) && !early->call.call)
 		;
 	fcntl(clerk.registrar, F_SETFL, 0);
 }
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 	registry_new(slots);
 	if (!peers_init() || !lookups_init(serve_start))
 		fail("cannot keep state of other nodes", errno);
-	take_names(&early);
+	read_names(&early);
 	clerk.list = dd_list(clerk.h);
 	if (clerk.list < 0)
 		fail("cannot receive notes", -clerk.list);

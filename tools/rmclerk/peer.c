@@ -213,7 +213,7 @@ static int find_by_reads(struct peer *p, const char *name, struct record *found)
  * Take the record of a reply. Clerks of third nodes can write here, too, also between the stores
  * of the clerk that was asked, but do not know the secret.
  */
-static bool reply_take(const struct reply *reply, const struct request *request,
+static bool reply_fetch(const struct reply *reply, const struct request *request,
 		       struct record *found)
 {
 	if (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request->seq)
@@ -240,7 +240,7 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 			   dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
 	if (ret < 0)
 		return ret;
-	while (!reply_take(reply, &request, found)) {
+	while (!reply_fetch(reply, &request, found)) {
 		if (tool_now() - begin > REPLY_NS || !peer_left(p)) {
 			/* Threads that wait for @p->lock must not wait as long: they fail at once. */
 			p->down = tool_now() + DOWN_NS;

@@ -51,7 +51,7 @@ static void __attribute__((noreturn)) loop(struct dd *h, int list)
 	for (;;) {
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, INT64_MAX);
 		if (ret == -ECONNCLOSE) {
-			remote_forget(&remote, msg.conn);
+			remote_drop_client(&remote, msg.conn);
 			continue;
 		}
 		if (ret)

@@ -56,7 +56,7 @@ struct node {
 };
 
 static struct node *nodes;	/* 0 is not used, 1 is the root */
-static uint32_t count = 1, room, unused;
+static uint32_t count = 1, limit, unused;
 static uint32_t buckets[BUCKETS];
 static uint32_t epoch;		/* upper half of the next handle: the time of the start, and on */
 static int top;
@@ -101,12 +101,12 @@ static uint32_t node_new(void)
 		unused = nodes[i].next;
 		return i;
 	}
-	if (count >= room) {
-		more = realloc(nodes, (room * 2ul + 1024) * sizeof(*nodes));
+	if (count >= limit) {
+		more = realloc(nodes, (limit * 2ul + 1024) * sizeof(*nodes));
 		if (!more)
 			return 0;
 		nodes = more;
-		room = room * 2 + 1024;
+		limit = limit * 2 + 1024;
 	}
 	return count++;
 }

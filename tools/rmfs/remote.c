@@ -106,7 +106,7 @@ static void late_add(struct remote *r, int client, uint32_t error)
 		*unused = (struct late_error){ client, error };
 }
 
-static uint32_t late_take(struct remote *r, int client)
+static uint32_t late_pop(struct remote *r, int client)
 {
 	uint32_t i, error;
 
@@ -121,11 +121,11 @@ static uint32_t late_take(struct remote *r, int client)
 }
 
 /* A client has left: drop the errors and Writes that are kept for it. */
-void remote_forget(struct remote *r, int client)
+void remote_drop_client(struct remote *r, int client)
 {
 	uint32_t i;
 
-	late_take(r, client);
+	late_pop(r, client);
 	for (i = 0; i < RMFS_DEPTH; i++)
 		if (r->writes[i].client == client)
 			r->writes[i].client = 0;
@@ -221,7 +221,7 @@ void remote_close(struct remote *r)
 }
 
 /* Take a mailbox. */
-static uint32_t box_take(struct remote *r)
+static uint32_t box_claim(struct remote *r)
 {
 	const uint32_t *result = (const uint32_t *)r->landed;
 	uint32_t own = (uint32_t)getpid() << 8 | 1;
@@ -277,7 +277,7 @@ static uint32_t join(struct remote *r)
 		return errno;
 	h.root = r->head.root;
 	r->beat_ns = tool_now();
-	err = box_take(r);
+	err = box_claim(r);
 	if (!err)
 		err = ask(r, OP_HELLO, 0, 0, &h, sizeof(h), &error);
 	return err ? err : error;
@@ -425,6 +425,6 @@ uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offs
 		if (op == OP_WRITE)
 			break;
 	}
-	r->late = late_take(r, r->client);
+	r->late = late_pop(r, r->client);
 	return err ? known_error(err) : error;
 }

@@ -74,7 +74,7 @@ struct remote {
 uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
 		   const void *payload, uint32_t len);
 void remote_close(struct remote *r);
-void remote_forget(struct remote *r, int client);
+void remote_drop_client(struct remote *r, int client);
 uint32_t segment_write(rm_desc_t rd, size_t off, const void *src, size_t len, int notify);
 uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *payload,
 		       int notify);
