@@ -125,7 +125,7 @@ static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
  * Reserve units, which may have no pages yet. A larger bitmap is allocated without the
  * lock, because a thread that frees an object takes the lock.
  */
-static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
+static int dd_area_reserve(struct dd_area *area, u32 units, u32 span, u32 align,
 			   u32 *unit)
 {
 	struct dd_ctx *ctx = dd_area_ctx(area);
@@ -143,17 +143,17 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			swap(map, area->map);
 			swap(bits, area->bits);
 		}
-		found = dd_area_find(area, room, align, unit);
-		/* If the bitmap cannot grow, accept units without room to grow. */
-		if (!found && area->bits == DD_AREA_UNITS && room > units)
+		found = dd_area_find(area, span, align, unit);
+		/* If the bitmap cannot grow, accept units that cannot be extended. */
+		if (!found && area->bits == DD_AREA_UNITS && span > units)
 			found = dd_area_find(area, units, align, unit);
 		if (found) {
 			bitmap_set(area->map, *unit, units);
 			area->used += units;
 			/* Keep the hint: an aligned allocation leaves a gap. */
 			if (!align)
-				area->hint = *unit + room < area->bits ?
-					     *unit + room : 0;
+				area->hint = *unit + span < area->bits ?
+					     *unit + span : 0;
 		}
 		/* Free the previous map, or a map that another thread has made unnecessary. */
 		dd_area_map_free(ctx, map, bits);
@@ -224,10 +224,10 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 }
 
 /* On failure *@unit is 0, for which dd_area_free() does nothing. */
-static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
+static int dd_area_get(struct dd_area *area, u32 units, u32 span, u32 align,
 		       u32 *unit)
 {
-	int err = dd_area_reserve(area, units, room, align, unit);
+	int err = dd_area_reserve(area, units, span, align, unit);
 
 	if (!err)
 		err = dd_area_fill(area, *unit, units);
@@ -237,24 +237,24 @@ static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
 }
 
 /**
- * dd_area_alloc_room() - allocate consecutive units, with room to grow
+ * dd_area_alloc_span() - allocate consecutive units that can be extended
  * @area: the area
  * @units: number of units
- * @room: number of units that should be free from the first one on, for
+ * @span: number of units that should be free from the first one on, for
  *	dd_area_extend(); they are not reserved
  * @unit: (out) number of the first unit; 0 on failure
  *
  * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
  */
-int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
+int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 *unit)
 {
-	return dd_area_get(area, units, room, 0, unit);
+	return dd_area_get(area, units, span, 0, unit);
 }
 
-/* Like dd_area_alloc_room(), without room to grow. */
+/* Like dd_area_alloc_span(), not to be extended. */
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 {
-	return dd_area_alloc_room(area, units, units, unit);
+	return dd_area_alloc_span(area, units, units, unit);
 }
 
 /*

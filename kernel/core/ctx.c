@@ -286,7 +286,6 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
 {
 	obj->ctx = dd_ctx_get(ctx);
 	obj->ops = ops;
-	obj->import = ops->import;
 	obj->endable = ops->endable;
 	refcount_set(&obj->users, 1);
 }

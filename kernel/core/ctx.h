@@ -29,7 +29,6 @@ struct pid_namespace;
  * @epoch: with @id the object's serial, which is never reused within the context
  * @users: held by the id table and by each call that uses the object; @ops->release()
  *	runs when the last one is dropped
- * @import: @ops->import, for look-ups
  * @endable: DD_IOC_END may end it; @ops->endable, or changed under dd_ctx.lock
  * @ops: its type
  *
@@ -40,7 +39,6 @@ struct dd_obj {
 	u32 id;
 	u32 epoch;
 	refcount_t users;
-	bool import;
 	bool endable;
 	const struct dd_obj_ops *ops;
 };

@@ -136,7 +136,7 @@ static inline struct dd_import *dd_import_find(const struct dd_ctx *ctx, u64 ser
 	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
 
 	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
-	       likely(obj->import) ?
+	       likely(obj->ops->import) ?
 	       container_of(obj, struct dd_import, obj) : NULL;
 }
 

@@ -74,7 +74,7 @@ void *dd_pages_alloc(unsigned long n)
 }
 
 /**
- * dd_pages_reclaim() - make room for page faults
+ * dd_pages_reclaim() - free memory for page faults
  *
  * A page fault in the kernel waits for the OOM killer if the memory cgroup of the process, or
  * the machine, has no page for it. An allocation that may fail reclaims memory instead, and its

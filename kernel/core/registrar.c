@@ -108,7 +108,7 @@ static void dd_call_queue_add(struct dd_registrar *reg, struct dd_call *call,
 }
 
 /* An ADD was read, or will never be. */
-static void dd_call_forget_name(struct dd_call *call)
+static void call_drop_name(struct dd_call *call)
 {
 	if (call->name)
 		call->name->add = NULL;
@@ -120,7 +120,7 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 {
 	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	list_del_init(&call->entry);
-	dd_call_forget_name(call);
+	call_drop_name(call);
 	if (call->what.call) {
 		call->answer.error = -err;
 		dd_quota_put(&reg->calls, &call->place);
@@ -172,7 +172,7 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 		mutex_lock(&node->registrar_lock);
 		/* Still on a list: the registrar has neither answered the call nor ended. */
 		if (!list_empty(&call->entry)) {
-			/* The registrar does not learn of the name: it needs no DELETE. */
+			/* The registrar gets no ADD: it needs no DELETE. */
 			if (call->name)
 				list_del_init(&call->name->entry);
 			dd_call_over(node->registrar, call, left ? -EINTR : -ETIMEDOUT);
@@ -259,7 +259,7 @@ int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
 }
 
 /**
- * dd_registrar_delete() - forget the name of a segment
+ * dd_registrar_delete() - unregister the name of a segment
  * @ctx: the owner
  * @name: the name, or NULL; it becomes NULL
  *
@@ -334,7 +334,7 @@ static bool dd_registrar_peek(struct dd_registrar *reg, struct dd_registrar_call
 }
 
 /* The call at place @seq was read. Returns false if it has ended meanwhile. */
-static bool dd_registrar_take(struct dd_registrar *reg, u64 seq)
+static bool registrar_was_read(struct dd_registrar *reg, u64 seq)
 {
 	struct dd_node *node = reg->ctx->node;
 	struct dd_call *call;
@@ -344,7 +344,7 @@ static bool dd_registrar_take(struct dd_registrar *reg, u64 seq)
 	call = list_first_entry_or_null(&reg->queue, struct dd_call, entry);
 	there = call && call->seq == seq;
 	if (there && call->what.call) {
-		dd_call_forget_name(call);
+		call_drop_name(call);
 		list_move_tail(&call->entry, &reg->asked);
 	} else if (there) {
 		dd_call_over(reg, call, 0);
@@ -373,7 +373,7 @@ static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size
 		if (dd_registrar_peek(reg, &what, &seq)) {
 			if (copy_to_user(to + done, &what, sizeof(what)))
 				err = -EFAULT;
-			else if (dd_registrar_take(reg, seq))
+			else if (registrar_was_read(reg, seq))
 				done += sizeof(what);
 		} else if (done) {
 			break;
