@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints: requests, deposits, notes, segments. Other rooms have theirs. */
+/* Tracepoints: requests, deposits, notes, segments. Other folders have theirs. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dd
 #undef TRACE_SYSTEM_VAR

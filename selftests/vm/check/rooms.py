@@ -44,14 +44,14 @@ VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:=|$)")
 WORD = re.compile(r"(\.\s*|->\s*|\b(?:struct|union|enum|goto)\s+)?\b([A-Za-z_]\w*)")
 
 
-def problems(path, room):
+def problems(path, folder):
     """Yield what is wrong with a file."""
-    allowed = set(BELOW[room].split()) | {room, "compat"}
+    allowed = set(BELOW[folder].split()) | {folder, "compat"}
     text = open(path, encoding="utf-8").read()
     for other, name in re.findall(r'#include "(\w+)/(\w+\.h)"', text):
         if other not in allowed:
             yield f"includes {other}/{name}"
-    if room not in NAMED:
+    if folder not in NAMED:
         for name in sorted(set(re.findall(r"\bdd_(?:conn|service|client)\b", text))):
             yield f"names {name}"
     lines = text.count("\n")
@@ -226,9 +226,9 @@ def report():
 
 def main():
     """Check every folder."""
-    checks = [(f"kernel/{room} uses only the folders below it",
-               [f"{path} {what}" for path in sorted(glob.glob(f"kernel/{room}/*.[ch]"))
-                for what in problems(path, room)]) for room in BELOW]
+    checks = [(f"kernel/{folder} uses only the folders below it",
+               [f"{path} {what}" for path in sorted(glob.glob(f"kernel/{folder}/*.[ch]"))
+                for what in problems(path, folder)]) for folder in BELOW]
     checks.append(("a planted circle is found", list(planted())))
     checks += [(f"no files of {folder} call each other in a circle",
                 list(circles(used(units(folder)))))
