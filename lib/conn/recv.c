@@ -61,7 +61,7 @@ struct found {
 /* ---- rings ---------------------------------------------------------------------- */
 
 /* The note at @pos of a direct ring; false if there is none. */
-static DDI_INLINE bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
+static inline bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
 				   struct found *f)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
@@ -85,7 +85,7 @@ static DDI_INLINE bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
  * connection's cell, which the kernel writes, has the serial of the record and refers to this
  * ring, and the message lies in the connection's block.
  */
-static DDI_INLINE bool direct_good(struct found *f, uint64_t word)
+static inline bool direct_good(struct found *f, uint64_t word)
 {
 	const struct ddi_conn *c = f->c;
 	const struct dd_cell *cell = c->cell;
@@ -162,7 +162,7 @@ static DDI_INLINE bool own_look(struct ddi_list *l, struct dd_note *note, struct
 }
 
 /* Whether the connection of a note is in its bucket, and the note has no metadata. */
-static DDI_INLINE bool known(struct dd *h, struct found *f, bool direct)
+static inline bool known(struct dd *h, struct found *f, bool direct)
 {
 	f->c = ddi_table_get(h->board.conns, direct ? f->word : f->serial);
 	/* With metadata, the word of a direct note is no connection's. */
@@ -210,7 +210,7 @@ static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 
 /* ---- messages ------------------------------------------------------------------- */
 
-static DDI_INLINE unsigned int fill_meta(unsigned int *meta, const struct found *f)
+static inline unsigned int fill_meta(unsigned int *meta, const struct found *f)
 {
 	unsigned int words = f->words > DD_META_WORDS ? DD_META_WORDS : f->words;
 
@@ -253,7 +253,7 @@ static DDI_INLINE uint32_t fill(void *to, bool brief, const struct found *f)
 }
 
 /* Account for a note that was taken; its list is locked. */
-static DDI_INLINE void consumed(const struct found *f, uint32_t msgid)
+static inline void consumed(const struct found *f, uint32_t msgid)
 {
 	struct ddi_conn *c = f->c;
 
@@ -271,7 +271,7 @@ static DDI_INLINE void consumed(const struct found *f, uint32_t msgid)
  * Release a slot. The full barrier orders the store before the load of the flag: the
  * sender, or the kernel for it, sets the flag and then loads the head.
  */
-static DDI_INLINE void release(struct dd *h, const struct ddi_list *l, const struct found *f)
+static inline void release(struct dd *h, const struct ddi_list *l, const struct found *f)
 {
 	ddi_store_mb(f->head, f->pos + 1);
 	if (ddi_unlikely(ddi_load(f->flag) & 1))

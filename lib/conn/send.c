@@ -37,7 +37,7 @@ static inline bool own_source(const struct ddi_conn *c, const void *addr, size_t
 }
 
 /* Execute the request in the queue. Returns 0, or why it was refused. */
-static DDI_INLINE int doorbell(struct dd *h, const struct ddi_conn *c)
+static int doorbell(struct dd *h, const struct ddi_conn *c)
 {
 	int ret;
 

@@ -33,7 +33,11 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
 	return ddi_load_acquire(&cell->ring);
 }
 
-/* Whether the same windows still show the segment; called after a barrier. */
+/*
+ * Whether the same windows still show the segment. The barrier before it orders the stores of
+ * a put, or the loads of a get, before the load of @ring. Pairs with the kernel's barrier
+ * between its store of @ring and the end of the windows.
+ */
 static inline bool window_shows(const struct dd_mem *m, uint32_t number)
 {
 	return ddi_likely(ddi_load(&m->cell->ring) == number);
@@ -46,27 +50,18 @@ static inline bool window_is_short(const char *dst, const char *src, size_t len)
 }
 
 /*
- * Orders the stores of a put before the load of @ring. Pairs with the kernel's barrier
- * between its store of @ring and the end of the windows.
+ * These return whether the request was executed; if not, the kernel is asked to. Unlike
+ * ddi_deposit_short(), a put stores each word once: other processes may swap it.
  */
-static inline bool window_put_end(const struct dd_mem *m, uint32_t number)
+static inline bool put_short(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return window_shows(m, number);
-}
+	char *window = ddi_load_acquire(&m->put), *dst = window + offset;
+	uint32_t number = window_number(m, window, len, offset);
+	const char *last;
 
-/* The same for the loads of a get. */
-static inline bool window_get_end(const struct dd_mem *m, uint32_t number)
-{
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return window_shows(m, number);
-}
-
-/* Unlike ddi_deposit_short(), store each word once: other processes may swap it. */
-static inline void window_put_short(char *dst, const char *src, size_t len)
-{
-	const char *last = src + len - 8;
-
+	if (ddi_unlikely(!number) || !window_is_short(dst, src, len))
+		return false;
+	last = src + len - 8;
 	if (!(len & 8)) {
 		ddi_store((ddi_word *)dst, *(const ddi_word *)src);
 		dst += 8;
@@ -75,31 +70,63 @@ static inline void window_put_short(char *dst, const char *src, size_t len)
 	for (; src != last; dst += 16, src += 16)
 		ddi_move_pair(dst, src);
 	ddi_store_release((ddi_word *)dst, *(const ddi_word *)src);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return window_shows(m, number);
 }
 
-/* Load aligned words of the segment as a whole, also if @dst is aligned in another way. */
-static void fetch(char *dst, const char *src, size_t len)
+static bool put_any(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
 {
+	char *window = ddi_load_acquire(&m->put);
+	uint32_t number = window_number(m, window, len, offset);
+
+	if (!number || len > DDI_MEM_MAX)
+		return false;
+	ddi_deposit_any(window + offset, src, len);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return window_shows(m, number);
+}
+
+static inline bool get_short(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
+{
+	const char *window = ddi_load_acquire(&m->get);
+	uint32_t number = window_number(m, window, len, offset);
+
+	if (ddi_unlikely(!number) || !window_is_short(dst, window + offset, len))
+		return false;
+	ddi_deposit_short(dst, window + offset, len);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return window_shows(m, number);
+}
+
+/* Loads aligned words of the segment as a whole, also if @dst is aligned in another way. */
+static bool get_any(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
+{
+	const char *window = ddi_load_acquire(&m->get), *src = window + offset;
+	uint32_t number = window_number(m, window, len, offset);
 	uint64_t words[FETCH_PART / 8 + 1];
 	char *at = (char *)words + ((uintptr_t)src & 7);
 	size_t n;
 
+	if (!number || len > DDI_MEM_MAX)
+		return false;
 	if (!(((uintptr_t)dst ^ (uintptr_t)src) & 7)) {
 		ddi_deposit_any(dst, src, len);
-		return;
+		len = 0;
 	}
 	for (; len; dst += n, src += n, len -= n) {
 		n = len < FETCH_PART ? len : FETCH_PART;
 		ddi_deposit_any(at, src, n);
 		memcpy(dst, at, n);
 	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return window_shows(m, number);
 }
 
 /*
  * A window that shows nothing is full of %DD_DIRECT_GONE, so a swap of other values that
  * has replaced the word was executed, whatever happens to the window afterwards.
  */
-static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+static bool window_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
 		       uint64_t replace, uint64_t *was)
 {
 	char *window = ddi_load_acquire(&m->cas), *word = window + offset;
@@ -146,60 +173,29 @@ static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 
 	if (flags & ~DD_PUT_NOTIFY)
 		return -EINVAL;
+	if (!flags && put_any(m, src, len, offset))
+		return 0;
 	return ddi_mem_submit(m, &sqe, src, len);
-}
-
-static DDI_NOINLINE int put_long(struct dd_mem *m, const char *src, size_t len, uint64_t offset,
-				 uint32_t number)
-{
-	if (len > DDI_MEM_MAX)
-		return -EINVAL;
-	ddi_deposit_any(m->put + offset, src, len);
-	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
 }
 
 /* Only tail calls, so that this function and dd_get() save no registers. */
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 		  unsigned int flags)
 {
-	char *window = ddi_load_acquire(&m->put);
-	uint32_t number = flags ? 0 : window_number(m, window, len, offset);
-
-	if (ddi_unlikely(!number))
-		return mem_put(m, src, len, offset, flags);
-	if (!window_is_short(window + offset, src, len))
-		return put_long(m, src, len, offset, number);
-	window_put_short(window + offset, src, len);
-	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
+	return !flags && put_short(m, src, len, offset) ? 0 :
+	       mem_put(m, src, len, offset, flags);
 }
 
 static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
 
-	return ddi_mem_submit(m, &sqe, dst, len);
-}
-
-static DDI_NOINLINE int get_long(struct dd_mem *m, char *dst, size_t len, uint64_t offset,
-				 uint32_t number)
-{
-	if (len > DDI_MEM_MAX)
-		return -EINVAL;
-	fetch(dst, m->get + offset, len);
-	return window_get_end(m, number) ? 0 : mem_get(m, dst, len, offset);
+	return get_any(m, dst, len, offset) ? 0 : ddi_mem_submit(m, &sqe, dst, len);
 }
 
 DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	const char *window = ddi_load_acquire(&m->get);
-	uint32_t number = window_number(m, window, len, offset);
-
-	if (ddi_unlikely(!number))
-		return mem_get(m, dst, len, offset);
-	if (!window_is_short(dst, window + offset, len))
-		return get_long(m, dst, len, offset, number);
-	ddi_deposit_short(dst, window + offset, len);
-	return window_get_end(m, number) ? 0 : mem_get(m, dst, len, offset);
+	return get_short(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
 }
 
 static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
@@ -224,7 +220,7 @@ static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
 DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
 		  uint64_t replace, uint64_t *was, unsigned int flags)
 {
-	if (!flags && was && cas_direct(m, offset, len, expect, replace, was))
+	if (!flags && was && window_cas(m, offset, len, expect, replace, was))
 		return 0;
 	return mem_cas(m, offset, len, expect, replace, was, flags);
 }
