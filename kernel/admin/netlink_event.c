@@ -2,18 +2,12 @@
 /*
  * Events, multicast to listeners.
  */
-#include "ddp/conn.h"
-#include "admin/netlink.h"
-#include "admin/netlink_msg.h"
+#include "admin/netlink_event.h"
+#include "admin/netlink_fill.h"
+#include "admin/netlink_gen.h"
 #include "cluster/peer.h"
-
-/* Events describe objects of all users, so listeners need CAP_NET_ADMIN. */
-const struct genl_multicast_group dd_groups[] = {
-	[DD_NLGRP_EVENTS] = {
-		.name = DD_MCGRP_EVENTS,
-		.flags = GENL_MCAST_CAP_NET_ADMIN,
-	},
-};
+#include "core/hooks.h"
+#include "ddp/conn.h"
 
 /* Sequence number of a dump: changes with every event, never 0. */
 unsigned int dd_event_seq(struct net *net)

@@ -1,55 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers in netlink messages, and requests about them.
+ * Requests about peers.
  */
 #include <net/sock.h>
 
-#include "compat/compat.h"
-#include "admin/netlink_msg.h"
+#include "admin/netlink_event.h"
+#include "admin/netlink_fill.h"
+#include "admin/netlink_gen.h"
 #include "cluster/peer.h"
+#include "compat/compat.h"
 
 /* Size of a message about a peer with DD_UDP_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
-
-/* Put a peer without its counters, which are too many for an event. */
-int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
-{
-	const union dd_peer_addr *addr = &peer->config.addr;
-	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
-	struct dd_peer_info info;
-	int pad = DD_A_PEER_PAD;
-	u32 reason, state;
-	u64 sessions;
-
-	spin_lock_bh(&peer->lock);
-	state = peer->state;
-	reason = peer->reason;
-	sessions = peer->sessions;
-	spin_unlock_bh(&peer->lock);
-	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
-	    nla_put(skb, DD_A_PEER_ADDRESS, len, addr) ||
-	    nla_put_u32(skb, DD_A_PEER_DEAD_TIME, peer->config.dead_ms) ||
-	    nla_put_u8(skb, DD_A_PEER_PAYLOAD_CRC, peer->config.payload_crc) ||
-	    nla_put_u32(skb, DD_A_PEER_STATE, state) ||
-	    (reason && nla_put_u32(skb, DD_A_PEER_REASON, reason)) ||
-	    dd_fill_u64(skb, DD_A_PEER_SESSIONS, sessions, pad))
-		return -EMSGSIZE;
-	if (!dd_peer_describe(peer, &info))
-		return 0;
-	if (nla_put_u32(skb, DD_A_PEER_PACKET_SIZE, info.packet_size) ||
-	    nla_put_u32(skb, DD_A_PEER_RTT, info.rtt_us) ||
-	    nla_put_u32(skb, DD_A_PEER_RTT_VAR, info.rttvar_us) ||
-	    dd_fill_u64(skb, DD_A_PEER_CWND, info.cwnd, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_IN_FLIGHT, info.in_flight, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_PACKETS_SENT, info.packets_sent, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_PACKETS_RECEIVED, info.packets_received, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_PACKETS_LOST, info.packets_lost, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_BYTES_SENT, info.bytes_sent, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_BYTES_RECEIVED, info.bytes_received, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_DROPPED, info.dropped, pad))
-		return -EMSGSIZE;
-	return 0;
-}
 
 static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 {

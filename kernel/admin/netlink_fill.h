@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Definitions shared by the files that build netlink messages.
- */
-#ifndef _DD_NETLINK_MSG_H
-#define _DD_NETLINK_MSG_H
+/* What netlink messages consist of: netlink_fill.c. */
+#ifndef _DD_NETLINK_FILL_H
+#define _DD_NETLINK_FILL_H
 
 #include <linux/pid_namespace.h>
 #include <linux/user_namespace.h>
 
 #include "compat/genetlink.h"
 #include "core/ctx.h"
-#include "admin/netlink_gen.h"
 #include "core/node.h"
 #include "core/node_conf.h"
 
@@ -71,20 +68,8 @@ static inline int dd_nl_refuse(struct genl_info *info, int err,
 	return err;
 }
 
-/* netlink.c */
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
-
-/* netlink_obj.c */
-const struct dd_kind *dd_kind_of(const struct dd_obj *obj);
-u64 dd_direct_alive(struct dd_node *node);
-
-/* netlink_peer.c; the caller holds dd_node.peer_lock */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
+const struct dd_kind *dd_kind_of(const struct dd_obj *obj);
 
-/* netlink_event.c */
-extern const struct genl_multicast_group dd_groups[DD_NLGRP_EVENTS + 1];
-
-extern const struct dd_event_ops dd_netlink_events;
-unsigned int dd_event_seq(struct net *net);
-
-#endif /* _DD_NETLINK_MSG_H */
+#endif /* _DD_NETLINK_FILL_H */
