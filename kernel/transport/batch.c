@@ -147,7 +147,7 @@ static const struct dd_tp_rec *dd_tp_tx_batch_record(struct dd_tp *tp, u64 now, 
 	const struct dd_tp_tx_batch *batch = &tp->tx_batch;
 	struct dd_tp_rec *rec = dd_tp_rec_alloc(tp);
 
-	/* The other n - 1 records stay on the free list, for dd_tp_rec_cut(). */
+	/* The other n - 1 records stay on the free list, for dd_tp_rec_split(). */
 	tp->nfree -= n - 1;
 	rec->chan = batch->chan;
 	rec->op = batch->op;

@@ -267,15 +267,6 @@ static bool dd_tp_may_send(struct dd_tp *tp, struct dd_tp_build *b, u64 now)
 	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
 }
 
-/* When the next ACK or DONE is due, as far as it can be sent. */
-u64 dd_tp_ack_at(const struct dd_tp *tp)
-{
-	bool done = !list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1);
-
-	return tp->ack_at && (tp->ack_count || done) ? tp->ack_at :
-							DD_TP_NEVER;
-}
-
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	struct dd_tp_build b;

@@ -19,19 +19,6 @@
 
 #include "transport/internal.h"
 
-/* Send a DONE for @chan at @at or before, unless the peer's end is not known. */
-static void dd_tp_queue_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
-{
-	if (!chan->cfg.peer_id)
-		return;
-	/* A DONE with an older count may be in flight: this one replaces it. */
-	if (!list_empty(&chan->done_node))
-		list_del(&chan->done_node);
-	list_add_tail(&chan->done_node, &tp->done_queue);
-	tp->ack_hurry |= at <= tp->last_rx;
-	dd_tp_ack_by(tp, at);
-}
-
 int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 		    const struct dd_tp_chan_cfg *cfg)
 {
@@ -87,33 +74,6 @@ static struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id)
 	return chan;
 }
 
-/* The packet stays in flight, but its piece needs no acknowledgment any more. */
-static void dd_tp_piece_forget(struct dd_tp_rec *rec)
-{
-	hlist_del_init(&rec->flight);
-	rec->chan = NULL;
-	rec->op = NULL;
-}
-
-/* Forget all pieces of @op, or of all messages if @op is NULL. */
-static void dd_tp_pieces_forget(struct dd_tp *tp, struct dd_tp_chan *chan,
-				const struct dd_tp_op *op)
-{
-	struct dd_tp_rec *rec, *next;
-	struct hlist_node *node;
-
-	hlist_for_each_entry_safe(rec, node, &chan->flight, flight) {
-		if (!op || rec->op == op)
-			dd_tp_piece_forget(rec);
-	}
-	list_for_each_entry_safe(rec, next, &chan->lost, node) {
-		if (!op || rec->op == op) {
-			list_del(&rec->node);
-			dd_tp_rec_free(tp, rec);
-		}
-	}
-}
-
 void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	if (tp->busy == chan)
@@ -126,7 +86,7 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 	if (!chan->up)
 		return;
 	chan->up = false;
-	dd_tp_pieces_forget(tp, chan, NULL);
+	dd_tp_recs_drop(tp, chan, NULL);
 	list_del_init(&chan->node);
 	list_del_init(&chan->ready);
 	list_del_init(&chan->done_node);
@@ -377,28 +337,15 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 		if (!op->retransmit)
 			dd_tp_chan_kick(tp, chan);
 	}
-	dd_tp_piece_forget(rec);
+	dd_tp_rec_detach(rec);
 	if (dd_tp_op_acked(op))
 		dd_tp_chan_sent(tp, chan);
 }
 
-/* Merge the lost pieces @rec and @next if they are adjacent. */
-static void dd_tp_piece_join(struct dd_tp *tp, struct dd_tp_rec *rec,
-			     struct dd_tp_rec *next)
-{
-	if (rec->op != next->op || rec->off + rec->len != next->off)
-		return;
-	rec->len += next->len;
-	rec->op->retransmit--;
-	list_del(&next->node);
-	dd_tp_rec_free(tp, next);
-}
-
-/* A packet with a piece was lost: sort it into the pieces to retransmit. */
+/* A packet with a piece was lost. */
 void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
 	struct dd_tp_chan *chan = rec->chan;
-	struct dd_tp_rec *pos;
 
 	if (!rec->retransmit) {
 		rec->retransmit = true;
@@ -407,18 +354,7 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 	dd_tp_tx_batch_end(tp, chan);
 	if (list_empty(&chan->lost))
 		list_del_init(&chan->ready);
-	hlist_del(&rec->flight);
-	list_for_each_entry_reverse(pos, &chan->lost, node) {
-		if (pos->op->msg.msgid < rec->op->msg.msgid ||
-		    (pos->op == rec->op && pos->off < rec->off))
-			break;
-	}
-	list_add(&rec->node, &pos->node);
-		/* Else pieces cut for a smaller MTU would use up the records. */
-	if (rec->node.next != &chan->lost)
-		dd_tp_piece_join(tp, rec, list_next_entry(rec, node));
-	if (rec->node.prev != &chan->lost)
-		dd_tp_piece_join(tp, pos, rec);
+	dd_tp_rec_sort(tp, rec);
 	dd_tp_chan_kick(tp, chan);
 }
 
@@ -442,7 +378,7 @@ static void dd_tp_chan_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count
 	list_for_each_entry(op, &chan->ops, node) {
 		if (op->msg.msgid > count)
 			break;
-		dd_tp_pieces_forget(tp, chan, op);
+		dd_tp_recs_drop(tp, chan, op);
 		op->retransmit = 0;
 		op->next = dd_tp_op_len(op);
 		op->acked = op->next;
@@ -477,55 +413,6 @@ void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 	if (!list_empty(&chan->ops))
 		dd_tp_chan_kick(tp, chan);
 	dd_tp_chan_done(tp, chan, count);
-}
-
-/* Last message the peer may send: notified, free places, and one withheld. */
-static u64 dd_tp_chan_allow(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	u32 credit = 0;
-
-	if (chan->notified == chan->received)
-		credit = min(tp->ops->credit(tp, chan), chan->cfg.rx_window);
-	return max(chan->granted, chan->notified + credit + 1);
-}
-
-void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_wire_done *done)
-{
-	chan->granted = dd_tp_chan_allow(tp, chan);
-	done->type = DD_FRAME_DONE;
-	done->credit = cpu_to_le16(chan->granted - chan->notified);
-	done->chan = cpu_to_le64(chan->cfg.peer_id);
-	done->count = cpu_to_le64(chan->notified);
-}
-
-/*
- * When to return credit to a sender that may be out of it. With half of a window
- * still unread, the reader does not run dry at once, so delay by DD_TP_MOMENT:
- * returning credit per message read makes the sender send one packet per message,
- * forever (silly window).
- */
-static u64 dd_tp_credit_at(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	u32 window = chan->cfg.rx_window;
-
-	if (window < DD_TP_REST_WINDOW ||
-	    dd_tp_chan_allow(tp, chan) > chan->notified + window / 2)
-		return tp->last_rx;
-	return tp->last_rx + DD_TP_MOMENT;
-}
-
-void dd_tp_notified(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
-{
-	if (!chan->up || msgid <= chan->notified || msgid > chan->received)
-		return;
-	chan->notified = msgid;
-	dd_tp_queue_done(tp, chan, dd_tp_credit_at(tp, chan));
-}
-
-void dd_tp_chan_hurry(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	if (!list_empty(&chan->done_node))
-		dd_tp_queue_done(tp, chan, tp->last_rx);
 }
 
 /**
@@ -677,36 +564,9 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	notified = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
 	if (tp->busy && notified) {
 		chan->notified = chan->received;
-		/* How long the DONE may be delayed. */
-		if (chan->answers)
-			/* The local end usually answers: the DONE goes with the answer. */
-			tp->wait = DD_TP_WAIT_ANSWER;
-		else if (chan->msg.flags & DD_PUT_PROMPT || chan->received == chan->granted)
-			/* The sender has asked for DONE, or has used all its credit. */
-			tp->wait = DD_TP_WAIT_ROOM;
-		else if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
-			 chan->msg.len <= DD_TP_REST_BYTES)
-			/* The sender asks for DONE before it has used all its credit. */
-			tp->wait = DD_TP_WAIT_REST;
-		else
-			tp->wait = alone ? DD_TP_WAIT_DELAY : DD_TP_WAIT_NOT;
-		if (tp->wait <= DD_TP_WAIT_ROOM)
-			dd_tp_queue_done(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
-				       now : dd_tp_credit_at(tp, chan));
-		else
-			dd_tp_queue_done(tp, chan, now + DD_TP_ACK_DELAY);
+		dd_tp_msg_done(tp, now, chan, alone);
 	}
 	tp->busy = NULL;
-}
-
-/* During a long message: announce credit that the reader has returned. */
-void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
-{
-	if (!list_empty(&chan->done_node) ||
-	    chan->granted > chan->notified + chan->cfg.rx_window ||
-	    dd_tp_chan_allow(tp, chan) == chan->granted)
-		return;
-	dd_tp_queue_done(tp, chan, now + DD_TP_ACK_DELAY);
 }
 
 /* A PUT frame was received. Return: whether to acknowledge its packet. */

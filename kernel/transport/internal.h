@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interfaces between the parts of the transport:
+ * Interfaces between the parts of the transport, each of which uses those above it:
  *
- *	session.c		sessions: handshake, dead peers, timers
- *	rx.c		receiving packets, making acknowledgments
- *	build.c	building packets
- *	tx.c		packets in flight: acknowledgments, loss, probes
- *	ctl.c		control messages
  *	cc.c		congestion control
- *	chan.c	messages: pieces, order, exactly-once delivery
- *	batch.c	batches of packets of one message
+ *	rec.c		records of packets in flight
+ *	ack.c		what is acknowledged
+ *	ctl.c		control messages
+ *	chan.c		messages: pieces, order, exactly-once delivery
+ *	batch.c		batches of packets of one message
+ *	tx.c		packets in flight: acknowledgments, loss, probes
+ *	session.c	sessions: handshake, dead peers, timers
+ *	build.c		building packets
+ *	rx.c		receiving packets
  */
 #ifndef _DD_TRANSPORT_INT_H
 #define _DD_TRANSPORT_INT_H
@@ -17,7 +19,9 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
+#include "transport/ack.h"
 #include "transport/ctl.h"
+#include "transport/rec.h"
 #include "transport/rx.h"
 #include "transport/transport.h"
 
@@ -33,52 +37,6 @@
 #define DD_TP_MOMENT	(25 * DD_TP_US)	/* time to read several messages */
 #define DD_TP_REST_WINDOW	3	/* least window for DD_TP_WAIT_REST */
 #define DD_TP_REST_BYTES	8192	/* longest message for DD_TP_WAIT_REST */
-
-/**
- * struct dd_tp_rec - an unacknowledged packet or a lost piece; or a batch of
- *	packets with consecutive pieces of equal size and nothing else
- * @node: while lost: entry in dd_tp_chan.lost
- * @flight: while in flight: entry in dd_tp_chan.flight, or unhashed
- * @next: while free: next in dd_tp.free
- * @done: channels whose DONE the packet carries
- * @pn: number of the (first) packet
- * @sent_at: when it was sent
- * @chan: channel of the piece; NULL if there is none, or if it is not needed any
- *	more
- * @op: message of the piece
- * @off: start of the piece
- * @len: bytes of payload, in all packets of a batch together
- * @bytes: contribution to the bytes in flight
- * @count: number of packets; @count - 1 records on the free list are reserved for
- *	splitting the batch, and are not counted in dd_tp.nfree
- * @ctl: number of the first control message in the packet
- * @nctl: number of control messages in the packet
- * @retransmit: the piece has been declared lost before
- */
-struct dd_tp_rec {
-	union {
-		struct list_head node;
-		struct hlist_node flight;
-		struct dd_tp_rec *next;
-	};
-	struct list_head done;
-	u64 pn;
-	u64 sent_at;
-	struct dd_tp_chan *chan;
-	struct dd_tp_op *op;
-	u32 off;
-	u32 len;
-	u32 bytes;
-	u32 count;
-	u32 ctl;
-	u16 nctl;
-	bool retransmit;
-};
-
-/* Entries of dd_tp.ring: none, the index of a record plus 1, or a loss mark. */
-#define DD_TP_RING_NONE		0
-#define DD_TP_RING_PROBED	0xfffe	/* retransmitted after a probe timeout */
-#define DD_TP_RING_LOST		0xffff	/* declared lost */
 
 /**
  * enum dd_tp_slot_state - state of a slot for a control message
@@ -157,27 +115,12 @@ void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr);
 u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
 
-/* rx.c */
-void dd_tp_ack_by(struct dd_tp *tp, u64 at);
-void dd_tp_ack_sent(struct dd_tp *tp);
-void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes, bool in_order);
-bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reserve);
-
 /* tx.c */
-void dd_tp_tx_init(struct dd_tp *tp, void *arena);
-void dd_tp_reset(struct dd_tp *tp);
-struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp);
-void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec);
-void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now);
-bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep);
 void dd_tp_detect(struct dd_tp *tp, u64 now);
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
 void dd_tp_probe(struct dd_tp *tp, u64 now);
 u64 dd_tp_pto_at(const struct dd_tp *tp);
 void dd_tp_small_over(struct dd_tp *tp, u64 now);
-
-/* build.c */
-u64 dd_tp_ack_at(const struct dd_tp *tp);
 
 /* ctl.c */
 void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf, struct dd_tp_rec *rec);
@@ -206,12 +149,9 @@ struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
 				    struct dd_tp_rec **lost);
 void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);
 void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len);
-void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now);
 void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done);
-void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
-		     struct dd_wire_done *done);
 bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen);
 

@@ -34,6 +34,47 @@ size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg)
 	       cfg->ctl_slots * 2 * sizeof(struct dd_tp_slot);
 }
 
+/* Begin without packets; the session has no channels. */
+static void dd_tp_reset(struct dd_tp *tp)
+{
+	u32 i;
+
+	INIT_LIST_HEAD(&tp->chans);
+	INIT_LIST_HEAD(&tp->retransmit);
+	INIT_LIST_HEAD(&tp->ready);
+	INIT_LIST_HEAD(&tp->done_queue);
+	tp->free = NULL;
+	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
+	for (i = 0; i < tp->cfg.records; i++) {
+		INIT_LIST_HEAD(&tp->recs[i].done);
+		tp->recs[i].next = tp->free;
+		tp->free = &tp->recs[i];
+	}
+	tp->nfree = tp->cfg.records;
+	for (i = 0; i < tp->cfg.ctl_slots; i++) {
+		tp->tx_ctl[i].state = DD_TP_SLOT_FREE;
+		tp->rx_ctl[i].state = DD_TP_SLOT_FREE;
+	}
+	memset((u8 *)tp + offsetof(struct dd_tp, next_pn), 0,
+	       offsetof(struct dd_tp, rx_range) - offsetof(struct dd_tp, next_pn));
+	tp->mark_pn = U64_MAX;
+	dd_tp_cc_reset(tp);
+}
+
+/* @arena holds the ring, the records, and the slots for sending and receiving. */
+static void dd_tp_arena_init(struct dd_tp *tp, void *arena)
+{
+	tp->ring_mask = 2 * tp->cfg.records - 1;
+	tp->ring = arena;
+	arena += 2 * tp->cfg.records * sizeof(*tp->ring);
+	tp->recs = arena;
+	arena += tp->cfg.records * sizeof(*tp->recs);
+	tp->tx_ctl = arena;
+	arena += tp->cfg.ctl_slots * sizeof(*tp->tx_ctl);
+	tp->rx_ctl = arena;
+	dd_tp_reset(tp);
+}
+
 void dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
 		const struct dd_tp_ops *ops, void *arena)
 {
@@ -42,7 +83,7 @@ void dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
 	tp->ops = ops;
 	tp->cur.packet_max = DD_TP_PACKET_LIMIT;
 	tp->mtu = DD_WIRE_PACKET_MIN;
-	dd_tp_tx_init(tp, arena);
+	dd_tp_arena_init(tp, arena);
 	tp->reply_tokens = DD_TP_REPLIES;
 }
 

@@ -15,159 +15,6 @@
 #define DD_TP_ROUNDS	8	/* round trips with losses before that */
 #define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
 
-/* @arena holds the ring, the records, and the slots for sending and receiving. */
-void dd_tp_tx_init(struct dd_tp *tp, void *arena)
-{
-	tp->ring_mask = 2 * tp->cfg.records - 1;
-	tp->ring = arena;
-	arena += 2 * tp->cfg.records * sizeof(*tp->ring);
-	tp->recs = arena;
-	arena += tp->cfg.records * sizeof(*tp->recs);
-	tp->tx_ctl = arena;
-	arena += tp->cfg.ctl_slots * sizeof(*tp->tx_ctl);
-	tp->rx_ctl = arena;
-	dd_tp_reset(tp);
-}
-
-/* Forget all packets; the session has no channels. */
-void dd_tp_reset(struct dd_tp *tp)
-{
-	u32 i;
-
-	INIT_LIST_HEAD(&tp->chans);
-	INIT_LIST_HEAD(&tp->retransmit);
-	INIT_LIST_HEAD(&tp->ready);
-	INIT_LIST_HEAD(&tp->done_queue);
-	tp->free = NULL;
-	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
-	for (i = 0; i < tp->cfg.records; i++) {
-		INIT_LIST_HEAD(&tp->recs[i].done);
-		tp->recs[i].next = tp->free;
-		tp->free = &tp->recs[i];
-	}
-	tp->nfree = tp->cfg.records;
-	for (i = 0; i < tp->cfg.ctl_slots; i++) {
-		tp->tx_ctl[i].state = DD_TP_SLOT_FREE;
-		tp->rx_ctl[i].state = DD_TP_SLOT_FREE;
-	}
-	memset((u8 *)tp + offsetof(struct dd_tp, next_pn), 0,
-	       offsetof(struct dd_tp, rx_range) - offsetof(struct dd_tp, next_pn));
-	tp->mark_pn = U64_MAX;
-	dd_tp_cc_reset(tp);
-}
-
-struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
-{
-	struct dd_tp_rec *rec = tp->free;
-
-	if (!rec)
-		return NULL;
-	tp->free = rec->next;
-	INIT_HLIST_NODE(&rec->flight);
-	tp->nfree--;
-	rec->chan = NULL;
-	rec->op = NULL;
-	rec->count = 1;
-	rec->nctl = 0;
-	rec->retransmit = false;
-	return rec;
-}
-
-/* @rec must be on no list and carry no DONE. */
-void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
-{
-	rec->next = tp->free;
-	tp->free = rec;
-	tp->nfree += rec->count;
-}
-
-static u16 *dd_tp_ring_at(struct dd_tp *tp, u64 pn)
-{
-	return &tp->ring[pn & tp->ring_mask];
-}
-
-static struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
-{
-	u16 i = *dd_tp_ring_at(tp, pn);
-
-	return i && i <= tp->cfg.records ? &tp->recs[i - 1] : NULL;
-}
-
-static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec, u16 entry)
-{
-	u32 i = rec->pn & tp->ring_mask;
-	u32 n = min(rec->count, tp->ring_mask + 1 - i);
-
-	/* Common case, without the overhead of string instructions. */
-	if (rec->count == 1) {
-		tp->ring[i] = entry;
-		return;
-	}
-	memset16(tp->ring + i, entry, n);
-	memset16(tp->ring, entry, rec->count - n);
-}
-
-/*
- * Split a batch: @rec keeps its first @n packets, and the rest moves to a record
- * that was reserved for this on the free list.
- */
-static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec, u32 n)
-{
-	struct dd_tp_rec *rest = tp->free;
-	u32 len = rec->len / rec->count, bytes = rec->bytes / rec->count;
-
-	tp->free = rest->next;
-	INIT_HLIST_NODE(&rest->flight);
-	rest->pn = rec->pn + n;
-	rest->sent_at = rec->sent_at;
-	rest->chan = rec->chan;
-	rest->op = rec->op;
-	rest->count = rec->count - n;
-	rest->off = rec->off + n * len;
-	rest->len = rest->count * len;
-	rest->bytes = rest->count * bytes;
-	rest->nctl = 0;
-	rest->retransmit = false;
-	if (rest->chan)
-		hlist_add_head(&rest->flight, &rest->chan->flight);
-	rec->count = n;
-	rec->len = n * len;
-	rec->bytes = n * bytes;
-	dd_tp_rec_ring(tp, rest, rest - tp->recs + 1);
-	return rest;
-}
-
-static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
-			    const struct dd_tp_rec *rec)
-{
-	u32 i;
-
-	for (i = 0; tp->tracing && i < rec->count; i++)
-		tp->ops->trace(tp, event, rec->pn + i, rec->bytes / rec->count);
-}
-
-/* The packets of @rec are built: number and account them. */
-void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
-{
-	rec->pn = tp->next_pn;
-	rec->sent_at = now;
-	tp->next_pn += rec->count;
-	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
-	tp->last_eliciting = now;
-	if (!tp->unanswered_since)
-		tp->unanswered_since = now;
-	tp->cc.flight += rec->bytes;
-	tp->ping = false;
-	dd_tp_cc_sent(tp, now, rec->bytes);
-	dd_tp_rec_trace(tp, DD_TP_EV_SENT, rec);
-}
-
-/* Whether a record can be used so that @keep remain free. */
-bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
-{
-	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
-}
-
 static void dd_tp_advance(struct dd_tp *tp)
 {
 	u64 pn = tp->low_pn;
@@ -275,9 +122,9 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			continue;
 		}
 		if (rec->pn < pn)
-			rec = dd_tp_rec_cut(tp, rec, pn - rec->pn);
+			rec = dd_tp_rec_split(tp, rec, pn - rec->pn);
 		if (rec->count > last - pn + 1)
-			dd_tp_rec_cut(tp, rec, last - pn + 1);
+			dd_tp_rec_split(tp, rec, last - pn + 1);
 		dd_tp_rec_ring(tp, rec, DD_TP_RING_NONE);
 		pn += rec->count - 1;
 		if (rec->pn == tp->low_pn)
@@ -326,7 +173,7 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 			break;
 		}
 		if (rec->count > 1)
-			dd_tp_rec_cut(tp, rec, 1);
+			dd_tp_rec_split(tp, rec, 1);
 		dd_tp_overtaken(tp, now, rec);
 		dd_tp_cc_lost(tp, now, rec->sent_at);
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
@@ -446,7 +293,7 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 		if (!rec)
 			continue;
 		if (rec->count > 1)
-			dd_tp_rec_cut(tp, rec, 1);
+			dd_tp_rec_split(tp, rec, 1);
 		/*
 		 * Repeated timeouts: possibly the path drops large packets, and its ICMP
 		 * errors were lost. Small ones are tried. If these get through where large ones
