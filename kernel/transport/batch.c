@@ -32,6 +32,7 @@ void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr, size_
 		return;
 	}
 	memcpy(&batch->next, hdr, sizeof(batch->next));
+	batch->next.h.crc = 0;
 	batch->plen = le16_to_cpu(hdr->plen);
 	dd_wire_piece_next(&batch->next, batch->plen);
 }

@@ -7,13 +7,14 @@
 #ifndef _DD_TRANSPORT_RUN_H
 #define _DD_TRANSPORT_RUN_H
 
+#include "transport/crc.h"
 #include "transport/transport.h"
 
 /* Copy @piece, whose checksum field is 0, to @to with its checksum. */
 static inline void dd_wire_piece_sealed(struct dd_wire_piece *to,
 					const struct dd_wire_piece *piece)
 {
-	u32 crc = dd_wire_sum(&piece->h, sizeof(*piece));
+	u32 crc = dd_crc(~0u, piece, sizeof(*piece));
 
 	*to = *piece;
 	to->h.crc = cpu_to_le32(~crc);
@@ -35,7 +36,7 @@ static inline bool dd_tp_rx_batch_first(struct dd_tp_rx_batch *batch,
 					const struct dd_wire_piece *piece)
 {
 	batch->next.h.ts = piece->h.ts;
-	return le32_to_cpu(piece->h.crc) == ~dd_wire_sum(&batch->next.h, sizeof(batch->next));
+	return le32_to_cpu(piece->h.crc) == ~dd_crc(~0u, &batch->next, sizeof(batch->next));
 }
 
 /**

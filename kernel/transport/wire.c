@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "transport/crc.h"
 #include "transport/wire.h"
 
 int dd_wire_hlen(const void *p, size_t avail, size_t len)
@@ -26,7 +27,11 @@ int dd_wire_hlen(const void *p, size_t avail, size_t len)
 
 u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	return dd_wire_sum(hdr, hlen);
+	struct dd_wire_hdr zeroed = *hdr;
+
+	/* The checksum field counts as 0. */
+	zeroed.crc = 0;
+	return dd_crc(dd_crc(~0u, &zeroed, sizeof(zeroed)), hdr + 1, hlen - sizeof(zeroed));
 }
 
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)

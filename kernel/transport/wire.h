@@ -17,7 +17,6 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "transport/crc.h"
 #include "transport/wire_frame.h"
 #include "transport/wire_packet.h"
 
@@ -78,17 +77,6 @@ static inline u64 dd_wire_half(const void *p, size_t at)
 
 	memcpy(&word, p + at, 4);
 	return word;
-}
-
-/* dd_wire_crc(), inlined: a constant length needs no loop. */
-static __always_inline u32 dd_wire_sum(const struct dd_wire_hdr *hdr, size_t hlen)
-{
-	u32 crc;
-
-	/* The checksum field counts as 0. */
-	crc = dd_crc_words(~0u, dd_wire_word(hdr, 0), dd_wire_word(hdr, 8),
-			   dd_wire_word(hdr, 16), dd_wire_half(hdr, 24));
-	return dd_crc_few(crc, hdr + 1, hlen - sizeof(*hdr));
 }
 
 /**
