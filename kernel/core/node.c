@@ -54,6 +54,14 @@ static int __net_init dd_net_init(struct net *net)
 	return err;
 }
 
+/* Not xa_empty(): an insertion that failed may have left nodes without entries. */
+bool dd_node_unused(struct xarray *xa)
+{
+	unsigned long index = 0;
+
+	return !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
+}
+
 static void __net_exit dd_net_exit(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);

@@ -108,15 +108,8 @@ int dd_node_init(void);
 void dd_node_exit(void);
 struct dd_node *dd_node_of(const struct net *net);
 struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
+bool dd_node_unused(struct xarray *xa);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
-
-/* Not xa_empty(): an insertion that failed may have left nodes without entries. */
-static inline bool dd_node_unused(struct xarray *xa)
-{
-	unsigned long index = 0;
-
-	return !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
-}
 
 #define dd_stat_add(node, stat, n) \
 	this_cpu_add((node)->stats->v[stat], n)
