@@ -333,16 +333,17 @@ static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
 
 /* Put the attributes that all imports have, of segments on this node and on other nodes. */
 static int dd_fill_any_import(struct sk_buff *skb, struct dd_obj *obj,
-			      const struct dd_reader *reader, u32 node,
-			      const struct dd_channel *ch, bool up, u8 rights, int error)
+			      const struct dd_reader *reader, u32 node, u8 rights)
 {
 	const struct dd_import *imp = container_of(obj, struct dd_import, obj);
+	u8 error = dd_import_status(imp);
+	bool up = dd_import_up(imp);
 	int pad = DD_A_IMPORT_PAD;
 
 	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
 	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, node) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, up ? ch->generation : 0, pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, up ? imp->chan->generation : 0, pad) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, up ? imp->size : 0, pad) ||
 	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, rights) ||
 	    nla_put_u32(skb, DD_A_IMPORT_ERROR, error) ||
@@ -357,14 +358,12 @@ static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 {
 	const struct dd_local_import *l = container_of(obj, struct dd_local_import,
 						       imp.obj);
-	const struct dd_access *a = &l->a;
-	/* Pairs with dd_making_over(): then the access stays. */
-	bool up = smp_load_acquire(&l->m.up);
 
-	if (up && dd_fill_import_peer(skb, a->exp, reader))
+	/* The access of an import that was made stays. */
+	if (dd_import_up(&l->imp) && dd_fill_import_peer(skb, l->a.exp, reader))
 		return -EMSGSIZE;
-	return dd_fill_any_import(skb, obj, reader, READ_ONCE(obj->ctx->node->id), &a->chan, up,
-				  l->m.rights, up ? READ_ONCE(a->error) : READ_ONCE(l->imp.gone));
+	return dd_fill_any_import(skb, obj, reader, READ_ONCE(obj->ctx->node->id),
+				  l->setup.rights);
 }
 
 /* Of the other node's segment, the user of its exporter is known, as that node states it. */
@@ -372,15 +371,13 @@ static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
 			      const struct dd_reader *reader)
 {
 	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
-	const struct dd_channel *ch = &f->r->proxy;
 
-	/* Pairs with dd_making_over(). Without process ids no user of the exporter is shown. */
-	if (reader->pids && smp_load_acquire(&f->m.up) &&
+	/* Without process ids no user of the exporter is shown. */
+	if (reader->pids && dd_import_up(&f->imp) &&
 	    nla_put_u32(skb, DD_A_IMPORT_PEER_UID,
 			from_kuid_munged(reader->users, make_kuid(&init_user_ns, f->r->uid))))
 		return -EMSGSIZE;
-	return dd_fill_any_import(skb, obj, reader, f->r->peer->number, ch, true, ch->rights,
-				  READ_ONCE(ch->dead) ? READ_ONCE(f->imp.gone) : 0);
+	return dd_fill_any_import(skb, obj, reader, f->r->peer->number, f->setup.rights);
 }
 
 static kuid_t dd_service_uid(const struct dd_obj *obj)

@@ -77,10 +77,10 @@ static void dd_far_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
-/* Queue the work that takes the next step of the making, at once if it waits for its time. */
+/* Queue the work that takes the next step, at once if it waits for its time. */
 static void dd_far_kick(struct dd_far_import *f)
 {
-	/* The making holds another reference until dd_far_finish(). */
+	/* The entry in dd_ctl.waiters holds another reference until dd_far_finish(). */
 	refcount_inc(&f->imp.obj.users);
 	if (mod_delayed_work(dd_wq, &f->work, 0))
 		refcount_dec(&f->imp.obj.users);
@@ -104,10 +104,10 @@ static void dd_far_end(struct dd_obj *obj)
 
 	if (!dd_obj_remove(obj))
 		return;
-	if (f->m.pending) {
-		dd_making_stop(&f->m, &f->imp);
+	if (f->imp.state == DD_IMPORT_PENDING) {
+		dd_import_setup_stop(&f->setup, &f->imp);
 		dd_far_kick(f);
-	} else if (f->m.up) {
+	} else if (f->imp.state == DD_IMPORT_UP) {
 		dd_event(obj, false);
 		dd_remote_break(f->r, 0, true);
 		dd_reap(obj->ctx);
@@ -146,7 +146,7 @@ static void dd_far_lost(struct dd_obj *obj)
 	u8 error = f->r->closed ? ESTALE : EHOSTUNREACH;
 	u64 n;
 
-	WRITE_ONCE(imp->gone, error);
+	WRITE_ONCE(imp->error, error);
 	dd_remote_break(f->r, 0, false);
 	/* The counters do not change any more. */
 	for (n = imp->done + 1; n <= imp->submitted; n++)
@@ -227,8 +227,8 @@ static bool dd_far_query(struct dd_far_import *f)
 		.pid = cpu_to_le32(dd_ctx_pid(ctx, ctx->node->pid_ns)),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
 		.depth = cpu_to_le16(f->depth),
-		.rights = f->m.rights,
-		.park = f->m.park == DD_PARK_MAY,
+		.rights = f->setup.rights,
+		.park = f->setup.park == DD_PARK_MAY,
 		.named = f->named,
 	};
 
@@ -254,9 +254,9 @@ static int dd_far_found(struct dd_far_import *f)
 		return -EPROTO;
 	r->nops = depth;
 	r->uid = le32_to_cpu(grant.uid);
-	r->proxy.rights = f->m.rights;
+	r->proxy.rights = f->setup.rights;
 	r->proxy.generation = le64_to_cpu(grant.generation);
-	return dd_making_found(&f->m, &f->imp, r->proxy.generation,
+	return dd_import_setup_found(&f->setup, &f->imp, r->proxy.generation,
 			       make_kuid(&init_user_ns, r->uid)) ?:
 	       dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
@@ -295,7 +295,7 @@ static bool dd_far_happened(struct dd_far_import *f)
 /* Whether the next step is possible. Sets @f->err if that step is to fail. */
 static bool dd_far_ready(struct dd_far_import *f)
 {
-	if (!READ_ONCE(f->m.pending) || dd_far_happened(f))
+	if (READ_ONCE(f->imp.state) != DD_IMPORT_PENDING || dd_far_happened(f))
 		return true;
 	if (!dd_far_asks(f) || time_before(jiffies, f->expires))
 		return false;
@@ -325,7 +325,7 @@ static int dd_far_answered(struct dd_far_import *f)
 	case DD_CTL_OK:
 		return dd_far_found(f);
 	case DD_CTL_PARKED:
-		return f->m.park == DD_PARK_MAY ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
+		return f->setup.park == DD_PARK_MAY ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
 	default:
 		return dd_ctl_error(le32_to_cpu(f->answer.status));
 	}
@@ -334,7 +334,7 @@ static int dd_far_answered(struct dd_far_import *f)
 /* Take a step. Returns 0 if the import was made, -EINPROGRESS, or an error. */
 static int dd_far_step(struct dd_far_import *f)
 {
-	if (!READ_ONCE(f->m.pending))
+	if (READ_ONCE(f->imp.state) != DD_IMPORT_PENDING)
 		return -ESTALE;
 	if (f->err)
 		return f->err == -ENOTCONN ? -EHOSTUNREACH : f->err;
@@ -344,7 +344,7 @@ static int dd_far_step(struct dd_far_import *f)
 	case DD_FAR_ANSWER:
 		return dd_far_answered(f);
 	case DD_FAR_PARKED:
-		f->m.park = DD_PARK_WOKEN;
+		f->setup.park = DD_PARK_WOKEN;
 		return dd_far_goto(f, DD_FAR_QUERY);
 	default:
 		return dd_far_goto(f, DD_FAR_QUERY);
@@ -357,9 +357,9 @@ static void dd_far_up(struct dd_far_import *f)
 	struct dd_import *imp = &f->imp;
 	struct dd_channel *ch = &f->r->proxy;
 
-	trace_dd_import(imp, f->m.node, ch->rights, ch->generation);
+	trace_dd_import(imp, f->setup.node, ch->rights, ch->generation);
 	dd_channel_live(ch);
-	dd_making_over(&f->m, imp, 0);
+	dd_import_setup_end(&f->setup, imp, 0);
 }
 
 /* The import has failed: make the peer release the channel or the parked query. */
@@ -392,9 +392,9 @@ static void dd_far_finish(struct dd_far_import *f, int err)
 	if (err)
 		dd_far_drop(f);
 	mutex_lock(&ctx->lock);
-	ended = !f->m.pending;
+	ended = f->imp.state != DD_IMPORT_PENDING;
 	if (!ended && err)
-		dd_making_over(&f->m, &f->imp, err);
+		dd_import_setup_end(&f->setup, &f->imp, err);
 	else if (!ended)
 		dd_far_up(f);
 	mutex_unlock(&ctx->lock);
@@ -491,7 +491,7 @@ static int dd_far_begin(struct dd_far_import *f, struct dd_import_make *arg)
 
 	f->session = dd_ctl_start(f->r->peer);
 	mutex_lock(&ctx->lock);
-	err = dd_making_begin(&f->m, &f->imp, arg);
+	err = dd_import_setup_begin(&f->setup, &f->imp, arg);
 	if (!err) {
 		/* dd_far_finish() drops this reference. */
 		refcount_inc(&f->imp.obj.users);
@@ -533,7 +533,7 @@ int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	refcount_inc(&f->imp.obj.users);
 	err = dd_far_setup(f, peer, arg) ?: dd_far_begin(f, arg);
 	if (err == -EINPROGRESS) {
-		err = dd_making_end(&f->m, &f->imp, arg, err);
+		err = dd_import_finish(&f->imp, arg, err);
 	} else {
 		if (f->r)
 			dd_remote_break(f->r, 0, false);

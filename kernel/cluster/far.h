@@ -9,12 +9,12 @@
 struct dd_import_make;
 
 /**
- * enum dd_far_step - what the making of an import waits for
+ * enum dd_far_step - what a pending import waits for
  * @DD_FAR_SESSION: a session
  * @DD_FAR_QUERY: space in the control stream
  * @DD_FAR_ANSWER: the answer to the query
  * @DD_FAR_PARKED: the export of the segment
- * @DD_FAR_OVER: nothing: the making is over
+ * @DD_FAR_OVER: nothing: the import is not pending any more
  */
 enum dd_far_step {
 	DD_FAR_SESSION,
@@ -27,10 +27,10 @@ enum dd_far_step {
 /**
  * struct dd_far_import - an import of another node's segment
  * @imp: the import
- * @m: the making of the import
+ * @setup: how the import is made
  * @work: takes the next step; holds a reference while it is queued
  * @r: the access; NULL if there is none yet
- * @step: step of the making. Only the worker uses this field and the following ones, except
+ * @step: what the import waits for. Only the worker uses this field and the following ones, except
  *	that dd_far_woken() reads @step and @session
  * @err: error of a step
  * @expires: jiffies when the query fails that was not answered
@@ -40,11 +40,11 @@ enum dd_far_step {
  * @named: the registrar has found @key by a name
  * @key: key of the segment, padded with zeros
  * @answer: answer to the query
- * @entry: in dd_ctl.waiters while the making is pending; holds a reference
+ * @entry: in dd_ctl.waiters while the import is pending; holds a reference
  */
 struct dd_far_import {
 	struct dd_import imp;
-	struct dd_making m;
+	struct dd_import_setup setup;
 	struct delayed_work work;
 	struct dd_remote *r;
 	enum dd_far_step step;

@@ -277,7 +277,6 @@ void dd_access_revoke(struct dd_access *a, int error)
 		if (list)
 			dd_channel_revoke(ch, NULL);
 		ch->dead = true;
-		WRITE_ONCE(a->error, error);
 	}
 	spin_unlock_bh(&ch->lock);
 	if (list)

@@ -39,7 +39,6 @@ struct dd_access_ops {
  * @chan: the channel; its slots in the list of the segment are reserved until it is dead
  * @credit: the reserved slots
  * @member: the importer; its id and the user of its place are set before dd_access_grant()
- * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; the access holds a reference to its memory
  * @settling: in dd_export.settling
  * @ops: operations for the node of the importer
@@ -52,7 +51,6 @@ struct dd_access {
 	struct dd_channel chan;
 	struct dd_credit credit;
 	struct dd_export_member member;
-	int error;
 	struct dd_export *exp;
 	struct list_head settling;
 	const struct dd_access_ops *ops;

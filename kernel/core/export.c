@@ -57,7 +57,7 @@ static void dd_export_release(struct dd_obj *obj)
 	dd_export_mem_put(exp);
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- export ------------------------------------------------------------- */
 
 /* Check the key, or choose it. */
 static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)

@@ -14,20 +14,15 @@
 /* 0 if the counter has reached @value, -EAGAIN if it may still do so, or another error. */
 static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
-	/*
-	 * Read before @dead, and pairs with dd_making_over(): ESTALE is stored after the
-	 * channel was alive, so a dead channel with ESTALE has ended.
-	 */
-	int gone = smp_load_acquire(&imp->gone) ?: ECONNRESET;
+	u8 error = dd_import_status(imp);
 
 	if (READ_ONCE(imp->obj.ctx->dead))
 		return -ESTALE;
-	/* The channel is alive before the description of the segment is complete. */
 	if (what == DD_WAIT_UP)
-		return gone == EAGAIN || READ_ONCE(imp->chan->dead) ? -gone : 0;
+		return -error;
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
 		return 0;
-	return READ_ONCE(imp->chan->dead) ? -gone : -EAGAIN;
+	return error ? -error : -EAGAIN;
 }
 
 /**
@@ -174,7 +169,7 @@ void dd_self_free(struct dd_import *imp)
 	dd_zfree(ctx, s, sizeof(*s));
 }
 
-/* ---- making ------------------------------------------------------------- */
+/* ---- set-up ------------------------------------------------------------- */
 
 /**
  * dd_import_check_args() - check the argument of an import
@@ -205,7 +200,7 @@ int dd_import_check_args(const struct dd_import_make *arg)
 }
 
 /* Attach to the list of an import. */
-static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)
+static struct dd_list *setup_list(struct dd_import *imp, u32 id)
 {
 	struct dd_self *s = imp->self;
 	struct dd_list *list;
@@ -220,8 +215,8 @@ static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)
 }
 
 /**
- * dd_making_begin() - give an import its id
- * @m: its making, zeroed
+ * dd_import_setup_begin() - give an import its id
+ * @s: its set-up, zeroed
  * @imp: the import, with its cell; its channel is dead and its context locked
  * @arg: argument of user space, checked; id and cell are filled in
  *
@@ -230,7 +225,8 @@ static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)
  * Return: 0; %-EINVAL (the user); %-ESTALE; %-ENOENT (the list); %-EDQUOT; %-ENOMEM; an error of
  * dd_list_reserve() or dd_obj_reserve().
  */
-int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg)
+int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
+			  struct dd_import_make *arg)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_list *list = NULL;
@@ -239,10 +235,10 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return -ESTALE;
-	m->owner = INVALID_UID;
+	s->owner = INVALID_UID;
 	if (arg->flags & DD_IMPORT_UID) {
-		m->owner = make_kuid(current_user_ns(), arg->uid);
-		if (!uid_valid(m->owner))
+		s->owner = make_kuid(current_user_ns(), arg->uid);
+		if (!uid_valid(s->owner))
 			return -EINVAL;
 	}
 	if (arg->flags & DD_IMPORT_NOTIFY)
@@ -250,7 +246,7 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	if (err)
 		return err;
 	if (arg->list) {
-		list = dd_making_list(imp, arg->list);
+		list = setup_list(imp, arg->list);
 		if (IS_ERR(list))
 			return PTR_ERR(list);
 	}
@@ -269,31 +265,31 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	imp->cell->node = arg->node;
 	imp->cell->conn = arg->import;
 	imp->cell->error = EINPROGRESS;
-	imp->gone = EAGAIN;
-	m->list = arg->flags & DD_IMPORT_NOWAIT ? list : NULL;
-	m->cookie = arg->cookie;
-	m->node = arg->node;
-	m->rights = arg->rights;
-	m->park = arg->flags & DD_IMPORT_PARK ? DD_PARK_MAY : DD_PARK_NEVER;
-	m->pending = true;
+	s->list = arg->flags & DD_IMPORT_NOWAIT ? list : NULL;
+	s->cookie = arg->cookie;
+	s->node = arg->node;
+	s->rights = arg->rights;
+	s->park = arg->flags & DD_IMPORT_PARK ? DD_PARK_MAY : DD_PARK_NEVER;
+	imp->state = DD_IMPORT_PENDING;
 	dd_obj_publish(&imp->obj);
 	return 0;
 }
 
 /**
- * dd_making_found() - check and describe the segment of an import
- * @m: the making
+ * dd_import_setup_found() - check and describe the segment of an import
+ * @s: its set-up
  * @imp: the import, with its size and window; it has not been made yet
  * @generation: of the segment
  * @owner: user of its exporter
  *
  * Return: 0; %-EPERM if the importer wants a segment of another user.
  */
-int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 generation, kuid_t owner)
+int dd_import_setup_found(const struct dd_import_setup *s, struct dd_import *imp, u64 generation,
+			  kuid_t owner)
 {
 	struct dd_import_cell *cell = container_of(imp->cell, struct dd_import_cell, cell);
 
-	if (uid_valid(m->owner) && !uid_eq(m->owner, owner))
+	if (uid_valid(s->owner) && !uid_eq(s->owner, owner))
 		return -EPERM;
 	cell->cell.peer_size = imp->size;
 	cell->cell.window = imp->window;
@@ -303,100 +299,100 @@ int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 genera
 }
 
 /* The slot is free again when the reader has consumed the note, and @imp was ended. */
-static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int err)
+static void setup_note(struct dd_import_setup *s, const struct dd_import *imp, int err)
 {
 	const struct dd_note rec = {
 		.conn = dd_obj_serial(&imp->obj),
-		.cookie = m->cookie,
+		.cookie = s->cookie,
 		.offset = -err,
 		.word = imp->size,
 		.type = DD_NOTE_IMPORT,
-		.node = m->node,
+		.node = s->node,
 	};
 	u64 pos;
 
-	mutex_lock(&m->list->lock);
+	mutex_lock(&s->list->lock);
 	/* The slots are not being moved, as the list is locked. */
-	WARN_ON_ONCE(!dd_list_post(m->list, &rec, &pos));
-	mutex_unlock(&m->list->lock);
-	dd_list_wake(m->list);
+	WARN_ON_ONCE(!dd_list_post(s->list, &rec, &pos));
+	mutex_unlock(&s->list->lock);
+	dd_list_wake(s->list);
 	if (imp->self)
 		imp->self->credit.extra = pos + 1;
 	else
-		dd_list_detach(m->list, 1, pos + 1);
+		dd_list_detach(s->list, 1, pos + 1);
+}
+
+static void setup_over(struct dd_import *imp, enum dd_import_state state, int err)
+{
+	lockdep_assert_held(&imp->obj.ctx->lock);
+	imp->error = -err;
+	/* Release: orders the error, the live channel and the segment's description before it. */
+	smp_store_release(&imp->state, state);
 }
 
 /**
- * dd_making_over() - the making of an import is over
- * @m: the making, pending
- * @imp: the import; its context is locked
+ * dd_import_setup_end() - an import was made, or cannot be made
+ * @s: its set-up
+ * @imp: the import, pending; its context is locked
  * @err: 0 if its channel was made alive, and may have ended since; or the error that requests
  *	get
  */
-void dd_making_over(struct dd_making *m, struct dd_import *imp, int err)
+void dd_import_setup_end(struct dd_import_setup *s, struct dd_import *imp, int err)
 {
-	lockdep_assert_held(&imp->obj.ctx->lock);
 	/* The first segment under the key has ended: the import does not wait for the next one. */
-	if (err == -ECONNREFUSED && m->park == DD_PARK_WOKEN)
+	if (err == -ECONNREFUSED && s->park == DD_PARK_WOKEN)
 		err = -ESTALE;
-	m->pending = false;
-	/* Release: a thread that sees @up sees the description of the segment. */
-	smp_store_release(&m->up, !err);
-	/* Release: orders the live channel before ESTALE. See dd_import_reached(). */
-	smp_store_release(&imp->gone, err ? -err : ESTALE);
+	setup_over(imp, err ? DD_IMPORT_FAILED : DD_IMPORT_UP, err ?: -ESTALE);
 	/* The access may have ended since. Orders the cell before its state. */
 	cmpxchg(&imp->cell->error, EINPROGRESS, -err);
-	if (m->list)
-		dd_making_note(m, imp, err);
+	if (s->list)
+		setup_note(s, imp, err);
 	dd_ctx_wake(imp->obj.ctx);
 	if (!err)
 		dd_event(&imp->obj, true);
 }
 
 /**
- * dd_making_end() - the end of %DD_IOC_IMPORT
- * @m: the making
+ * dd_import_finish() - the end of %DD_IOC_IMPORT
  * @imp: the import, of which the caller holds a reference
  * @arg: argument of user space; the results are filled in
- * @err: 0 if the import was made; %-EINPROGRESS if that goes on; or an error
+ * @err: 0 if the import was made; %-EINPROGRESS if it is pending; or an error
  *
  * Return: 0, also if the access has ended since; or an error: then the import was ended.
  */
-int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
-		  int err)
+int dd_import_finish(struct dd_import *imp, struct dd_import_make *arg, int err)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
+	bool up;
 
 	if (err == -EINPROGRESS)
 		err = arg->flags & DD_IMPORT_NOWAIT ?
 		      0 : dd_import_await(imp, DD_WAIT_UP, 0, U64_MAX);
+	up = dd_import_up(imp);
 	/* An import that was made stays, even if its access has ended: its cell has the error. */
-	if (err && smp_load_acquire(&m->up) && !READ_ONCE(ctx->dead))
-		err = 0;
-	if (err) {
+	if (err && (!up || READ_ONCE(ctx->dead))) {
 		mutex_lock(&ctx->lock);
 		imp->obj.ops->end(&imp->obj);
 		mutex_unlock(&ctx->lock);
-	/* Pairs with dd_making_over(). */
-	} else if (smp_load_acquire(&m->up)) {
+		return err;
+	}
+	if (up) {
 		arg->length = imp->size;
 		arg->generation = imp->chan->generation;
 	}
-	return err;
+	return 0;
 }
 
 /**
- * dd_making_stop() - the owner ends an import before its making is over
- * @m: the making, pending
- * @imp: the import; its context is locked
+ * dd_import_setup_stop() - the owner ends an import that was not made yet
+ * @s: its set-up
+ * @imp: the import, pending; its context is locked
  */
-void dd_making_stop(struct dd_making *m, struct dd_import *imp)
+void dd_import_setup_stop(struct dd_import_setup *s, struct dd_import *imp)
 {
-	lockdep_assert_held(&imp->obj.ctx->lock);
-	m->pending = false;
-	WRITE_ONCE(imp->gone, ESTALE);
-	if (m->list && !imp->self)
-		dd_list_detach(m->list, 1, 0);
+	setup_over(imp, DD_IMPORT_FAILED, -ESTALE);
+	if (s->list && !imp->self)
+		dd_list_detach(s->list, 1, 0);
 	/* Another thread may wait. */
 	dd_ctx_wake(imp->obj.ctx);
 }

@@ -16,7 +16,7 @@
  * struct dd_self - notes to the owner of an import, when its requests are done
  * @imp: the import
  * @list: the list; attached until the import is ended, and referenced until it is released
- * @credit: its slots there; the additional one is for the note of the making. Protected like
+ * @credit: its slots there; the additional one is for the note of dd_import_setup. Protected like
  *	@rec
  * @over: the import was ended; under the locks of @list and of @imp
  * @due: @rec is complete, and to be posted when its request is done; of an import on this
@@ -36,6 +36,18 @@ struct dd_self {
 };
 
 /**
+ * enum dd_import_state - whether an import was made; changes under dd_ctx.lock, once
+ * @DD_IMPORT_UP: yes, as every connection. It stays so after its access has ended
+ * @DD_IMPORT_PENDING: not yet; its channel is dead
+ * @DD_IMPORT_FAILED: no, or its owner has ended it before; its channel is dead
+ */
+enum dd_import_state {
+	DD_IMPORT_UP,
+	DD_IMPORT_PENDING,
+	DD_IMPORT_FAILED,
+};
+
+/**
  * struct dd_import - access to the segment of another process; protected by the lock of
  *	@chan, and unused once that is dead
  * @obj: its id; dd_obj_ops.import is set in its type
@@ -44,7 +56,9 @@ struct dd_self {
  * @nodirect: the owner does not want to send directly
  * @counted: sent directly until @chan was dead: @meta in the cell has the number of
  *	messages
- * @gone: errno of requests while @chan is dead; 0 for %ECONNRESET
+ * @state: enum dd_import_state
+ * @error: errno of requests while @chan is dead, unless the import is pending; 0 for
+ *	%ECONNRESET
  * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
  * @refused: requests refused since @chan began to close
@@ -67,7 +81,8 @@ struct dd_import {
 	bool direct;
 	bool nodirect;
 	bool counted;
-	u8 gone;
+	u8 state;
+	u8 error;
 	u16 window;
 	u32 unit;
 	u32 refused;
@@ -87,7 +102,7 @@ struct dd_import {
 };
 
 /**
- * enum dd_park - whether the making of an import may wait for its segment
+ * enum dd_park - whether an import may wait for its segment
  * @DD_PARK_NEVER: no
  * @DD_PARK_MAY: yes
  * @DD_PARK_WOKEN: it has waited, and a segment was exported under the key
@@ -99,9 +114,9 @@ enum dd_park {
 };
 
 /**
- * struct dd_making - the making of an import of a segment, part of its structure. The id is
- *	published before the making begins; the channel is dead until it has succeeded
- * @list: list for the note that reports the end of the making, or NULL. One slot is
+ * struct dd_import_setup - how an import of a segment is made; part of its structure. The id is
+ *	published first; the channel is dead until the import was made
+ * @list: list for the note that reports whether the import was made, or NULL. One slot is
  *	reserved: by dd_import.self, if that is not NULL
  * @cookie: of that note
  * @node: node of the segment
@@ -109,18 +124,14 @@ enum dd_park {
  * @owner: user that must have exported the segment; invalid if any may
  * @park: whether to wait until there is a segment. Only the calling thread and then the worker
  *	use it
- * @pending: the making is not over, and the import was not ended; changes under dd_ctx.lock
- * @up: the import was made; set under dd_ctx.lock
  */
-struct dd_making {
+struct dd_import_setup {
 	struct dd_list *list;
 	u64 cookie;
 	u16 node;
 	u8 rights;
 	kuid_t owner;
 	enum dd_park park;
-	bool pending;
-	bool up;
 };
 
 /**
@@ -168,6 +179,30 @@ static inline bool dd_self_room(const struct dd_self *s, u32 pending)
 	       c->ends[(c->next + pending) % c->window] <= dd_list_head_pos(s->list);
 }
 
+/* Whether an import was made: then its size and the description of its segment are valid. */
+static inline bool dd_import_up(const struct dd_import *imp)
+{
+	/* Acquire: pairs with dd_import_setup_end(). */
+	return smp_load_acquire(&imp->state) == DD_IMPORT_UP;
+}
+
+/* The errno of requests of an import whose channel was dead when they were refused. */
+static inline u8 dd_import_error(const struct dd_import *imp)
+{
+	if (READ_ONCE(imp->state) == DD_IMPORT_PENDING)
+		return EAGAIN;
+	return READ_ONCE(imp->error) ?: ECONNRESET;
+}
+
+/* 0 while an import accepts requests; EAGAIN while it is pending; or the errno of its end. */
+static inline u8 dd_import_status(const struct dd_import *imp)
+{
+	/* Acquire: a channel that is dead after the import was pending has ended. */
+	if (smp_load_acquire(&imp->state) == DD_IMPORT_PENDING)
+		return EAGAIN;
+	return READ_ONCE(imp->chan->dead) ? dd_import_error(imp) : 0;
+}
+
 /* Class of the key of an import. The registrar has replaced a name by a generation. */
 static inline u8 dd_import_class(const struct dd_import_make *arg)
 {
@@ -180,11 +215,12 @@ void dd_self_free(struct dd_import *imp);
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
 int dd_import_check_args(const struct dd_import_make *arg);
-int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg);
-int dd_making_found(const struct dd_making *m, struct dd_import *imp, u64 generation, kuid_t owner);
-int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
-		  int err);
-void dd_making_over(struct dd_making *m, struct dd_import *imp, int err);
-void dd_making_stop(struct dd_making *m, struct dd_import *imp);
+int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
+			  struct dd_import_make *arg);
+int dd_import_setup_found(const struct dd_import_setup *s, struct dd_import *imp, u64 generation,
+			  kuid_t owner);
+int dd_import_finish(struct dd_import *imp, struct dd_import_make *arg, int err);
+void dd_import_setup_end(struct dd_import_setup *s, struct dd_import *imp, int err);
+void dd_import_setup_stop(struct dd_import_setup *s, struct dd_import *imp);
 
 #endif /* _DD_IMPORT_H */

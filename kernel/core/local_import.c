@@ -79,14 +79,14 @@ static void dd_local_end(struct dd_obj *obj)
 
 	if (!dd_obj_remove(obj))
 		return;
-	if (l->m.pending) {
-		dd_making_stop(&l->m, &l->imp);
+	if (l->imp.state == DD_IMPORT_PENDING) {
+		dd_import_setup_stop(&l->setup, &l->imp);
 		/* Otherwise dd_local_work() finds the import ended and drops this reference. */
 		if (dd_name_unpark(obj->ctx->node, &l->parked))
 			dd_obj_put(obj);
-	} else if (l->m.up) {
-		dd_access_revoke(&l->a, 0);
+	} else if (l->imp.state == DD_IMPORT_UP) {
 		dd_event(obj, false);
+		dd_access_revoke(&l->a, 0);
 	}
 	dd_self_end(&l->imp);
 	dd_obj_put(obj);
@@ -121,7 +121,9 @@ int dd_local_import_direct(struct dd_import *imp, struct dd_direct *arg)
 
 	if (arg->flags)
 		return -EINVAL;
-	return l->m.up ? dd_access_direct(&l->a, imp, arg) : -(int)imp->gone;
+	if (imp->state != DD_IMPORT_UP)
+		return -(int)dd_import_error(imp);
+	return dd_access_direct(&l->a, imp, arg);
 }
 
 /* The access was granted: make the import. The importer's context is locked. */
@@ -130,16 +132,16 @@ static int dd_local_join(struct dd_local_import *l)
 	struct dd_export *exp = l->a.exp;
 	int err;
 
-	if (!l->m.pending)
+	if (l->imp.state != DD_IMPORT_PENDING)
 		return -ESTALE;
 	l->imp.size = exp->seg.mem.length;
 	l->imp.window = exp->seg.list ? exp->window : 0;
-	err = dd_making_found(&l->m, &l->imp, l->a.chan.generation, exp->seg.uid) ?:
+	err = dd_import_setup_found(&l->setup, &l->imp, l->a.chan.generation, exp->seg.uid) ?:
 	      dd_export_join(exp, &l->a.member, &l->a.chan);
 	if (err)
 		return err;
-	trace_dd_import(&l->imp, l->m.node, l->m.rights, l->a.chan.generation);
-	dd_making_over(&l->m, &l->imp, 0);
+	trace_dd_import(&l->imp, l->setup.node, l->setup.rights, l->a.chan.generation);
+	dd_import_setup_end(&l->setup, &l->imp, 0);
 	return 0;
 }
 
@@ -179,11 +181,11 @@ static int dd_local_try(struct dd_local_import *l)
 		err = dd_local_open(l, exp);
 		dd_export_put(exp);
 	}
-	if (err != -ECONNREFUSED || l->m.park != DD_PARK_MAY)
+	if (err != -ECONNREFUSED || l->setup.park != DD_PARK_MAY)
 		return err;
 	/* dd_local_end(), which ends the wait, is called with the context locked. */
 	mutex_lock(&ctx->lock);
-	if (!l->m.pending) {
+	if (l->imp.state != DD_IMPORT_PENDING) {
 		err = -ESTALE;
 	} else {
 		refcount_inc(&l->imp.obj.users);
@@ -210,11 +212,11 @@ static void dd_local_work(struct work_struct *work)
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
-	l->m.park = DD_PARK_WOKEN;
+	l->setup.park = DD_PARK_WOKEN;
 	err = dd_local_try(l);
 	mutex_lock(&ctx->lock);
-	if (l->m.pending && err)
-		dd_making_over(&l->m, &l->imp, err);
+	if (err && l->imp.state == DD_IMPORT_PENDING)
+		dd_import_setup_end(&l->setup, &l->imp, err);
 	mutex_unlock(&ctx->lock);
 	dd_obj_put(&l->imp.obj);
 }
@@ -272,12 +274,12 @@ int dd_local_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	/* The id table and this function hold a reference each. */
 	refcount_inc(&imp->obj.users);
 	mutex_lock(&ctx->lock);
-	err = dd_making_begin(&l->m, imp, arg);
+	err = dd_import_setup_begin(&l->setup, imp, arg);
 	mutex_unlock(&ctx->lock);
 	if (err)
 		dd_obj_put(&imp->obj);
 	else
-		err = dd_making_end(&l->m, imp, arg, dd_local_try(l));
+		err = dd_import_finish(imp, arg, dd_local_try(l));
 	dd_obj_put(&imp->obj);
 	return err;
 }

@@ -13,14 +13,14 @@
 /**
  * struct dd_local_import - an import of a segment of this node
  * @imp: the import
- * @m: the making of the import
+ * @setup: how the import is made
  * @parked: the look-up of the segment
  * @work: looks it up again
- * @a: the access; while @m is pending, used only by the thread that tries the import
+ * @a: the access; while @imp is pending, used only by the thread that tries the import
  */
 struct dd_local_import {
 	struct dd_import imp;
-	struct dd_making m;
+	struct dd_import_setup setup;
 	struct dd_parked parked;
 	struct work_struct work;
 	struct dd_access a;

@@ -292,9 +292,7 @@ static __always_inline int dd_nic_next(struct dd_import *imp,
 /* The errno of this import for an access that has ended. */
 static int dd_nic_error(const struct dd_import *imp, int err)
 {
-	u8 gone = READ_ONCE(imp->gone);
-
-	return err == -ECONNRESET && gone ? -gone : err;
+	return err == -ECONNRESET ? -(int)dd_import_error(imp) : err;
 }
 
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
