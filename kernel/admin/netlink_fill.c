@@ -291,16 +291,16 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	const struct dd_segment *seg = &exp->seg;
 	int pad = DD_A_SEGMENT_PAD, i, err = 0;
 	u32 class = exp->name.class;
-	u8 key[DD_SEGMENT_KEY];
+	const u8 *key = exp->name.key;
 
-	memcpy(key, exp->name.key, sizeof(key));
-	if (dd_registered_name(obj->ctx, &exp->registered, key))
+	if (exp->registered) {
 		class = DD_SEGMENT_REGISTERED;
-
+		key = dd_registered_key(exp->registered);
+	}
 	if (dd_fill_owner(skb, obj, pad, seg->uid, reader) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_ID, seg->owner, pad) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_CLASS, class) ||
-	    nla_put(skb, DD_A_SEGMENT_KEY, sizeof(key), key) ||
+	    nla_put(skb, DD_A_SEGMENT_KEY, DD_SEGMENT_KEY, key) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_GENERATION, seg->generation, pad) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_LENGTH, seg->mem.length, pad) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_RIGHTS, seg->rights) ||

@@ -44,8 +44,8 @@ static void dd_export_release(struct dd_obj *obj)
 	while ((a = dd_export_settling(exp)))
 		a->ops->put(a);
 	dd_export_clear(exp);
-	/* For a segment whose export has failed. Else dd_export_end() has done it. */
-	dd_registrar_delete(obj->ctx, &exp->registered);
+	if (exp->registered)
+		dd_registered_free(obj->ctx, exp->registered);
 	if (exp->seg.list)
 		dd_list_detach(exp->seg.list, 0, 0);
 	if (exp->seg.mem.region)
@@ -62,21 +62,20 @@ static void dd_export_release(struct dd_obj *obj)
 /* Check the key, or choose it. */
 static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 {
+	struct dd_registered *registered;
 	const u8 *key = arg->key;
 	size_t used;
 	u32 pid;
-	int err;
 
 	switch (arg->key_class) {
 	case DD_SEGMENT_NAME:
 		return dd_name_ok(key, sizeof(arg->key)) ? 0 : -EINVAL;
 	case DD_SEGMENT_REGISTERED:
-		exp->registered = dd_registered_new(exp->obj.ctx, arg,
-						    exp->seg.generation);
-		err = PTR_ERR_OR_ZERO(exp->registered);
-		if (err)
-			exp->registered = NULL;
-		return err;
+		registered = dd_registered_new(exp->obj.ctx, arg, exp->seg.generation);
+		if (IS_ERR(registered))
+			return PTR_ERR(registered);
+		exp->registered = registered;
+		return 0;
 	case DD_SEGMENT_ID:
 		if (memchr_inv(key, 0, sizeof(arg->key)))
 			return -EINVAL;
@@ -189,7 +188,7 @@ static int dd_export_register(struct dd_ctx *ctx, u64 segment)
 
 	if (!exp)
 		return -ESTALE;
-	err = dd_registrar_add(ctx, &exp->registered);
+	err = dd_registrar_add(ctx, exp->registered);
 	dd_export_put(exp);
 	if (err)
 		dd_obj_end(ctx, segment);
@@ -313,7 +312,8 @@ static void dd_export_end(struct dd_obj *obj)
 		dd_region_unuse(exp->redir.mem.region);
 	dd_event(obj, false);
 	/* After the event, which reports the name. */
-	dd_registrar_delete(obj->ctx, &exp->registered);
+	if (exp->registered)
+		dd_registrar_delete(obj->ctx, exp->registered);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);
 }

@@ -72,7 +72,7 @@ struct dd_export_member {
  * struct dd_export - a segment with an id and a name of its own
  * @obj: its id
  * @name: class and key
- * @registered: its name at the registrar, or NULL; see registrar.c
+ * @registered: its name at the registrar, or NULL; set before it is published
  * @seg: the segment; region and list are counted until @obj has no users
  * @unit: unit of the state of a segment that can be redirected, or 0
  * @permission: enum dd_permission

@@ -56,12 +56,15 @@ struct dd_call {
 
 /**
  * struct dd_registered - the name of a segment
+ * @users: held by the export, and by @call while it is a DELETE in the queue
  * @entry: in dd_node.registered from ADD to DELETE, else empty
  * @add: its ADD, if the registrar has not read that; else NULL. The registrar knows names
  *	in dd_node.registered without @add
- * @call: ADD for a registrar that is new, and then DELETE. No thread waits for it
+ * @call: ADD for a registrar that is new; DELETE once the segment has ended. No thread waits
+ *	for it
  */
 struct dd_registered {
+	refcount_t users;
 	struct list_head entry;
 	struct dd_call *add;
 	struct dd_call call;
@@ -115,6 +118,12 @@ static void call_drop_name(struct dd_call *call)
 	call->name = NULL;
 }
 
+static void registered_put(struct dd_registered *name)
+{
+	if (refcount_dec_and_test(&name->users))
+		kfree(name);
+}
+
 /* The caller does not use a call without a thread any more: it may be freed. */
 static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err)
 {
@@ -126,18 +135,15 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 		dd_quota_put(&reg->calls, &call->place);
 		complete(&call->done);
 	} else if (call->what.op == DD_REGISTRAR_DELETE) {
-		kfree(container_of(call, struct dd_registered, call));
+		registered_put(container_of(call, struct dd_registered, call));
 	}
 }
 
 /* ---- callers ------------------------------------------------------------ */
 
-/*
- * Call the registrar and wait for its answer. @name, if any, is remembered; it is NULL if
- * its segment has ended.
- */
+/* Call the registrar and wait for its answer. @name is that of an ADD, or NULL. */
 static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
-			    struct dd_registered **name)
+			    struct dd_registered *name)
 {
 	struct dd_registrar *reg;
 	int err = 0;
@@ -150,15 +156,15 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 	reg = node->registrar;
 	if (!reg)
 		err = -EHOSTDOWN;
-	else if (name && !*name)
+	else if (name && name->call.what.op == DD_REGISTRAR_DELETE)
 		err = -ESTALE;
 	else
 		err = dd_quota_get(&reg->calls, &call->place, DD_CALLS_MAX, INVALID_UID);
 	if (!err && name) {
-		call->what = (*name)->call.what;
+		call->what = name->call.what;
 		call->what.call = ++reg->last;
-		list_add_tail(&(*name)->entry, &node->registered);
-		dd_call_queue_add(reg, call, *name);
+		list_add_tail(&name->entry, &node->registered);
+		dd_call_queue_add(reg, call, name);
 	} else if (!err) {
 		call->what.call = ++reg->last;
 		dd_call_queue(reg, call);
@@ -220,7 +226,7 @@ int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg)
  * @arg: argument of its export
  * @generation: its generation
  *
- * Return: the name, which dd_registrar_delete() frees; %-EINVAL, %-EDQUOT or %-ENOMEM.
+ * Return: the name, which dd_registered_free() frees; %-EINVAL, %-EDQUOT or %-ENOMEM.
  */
 struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 					const struct dd_segment_make *arg, u64 generation)
@@ -232,6 +238,7 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 	name = dd_zalloc(ctx, sizeof(*name));
 	if (IS_ERR(name))
 		return name;
+	refcount_set(&name->users, 1);
 	INIT_LIST_HEAD(&name->entry);
 	INIT_LIST_HEAD(&name->call.entry);
 	name->call.place.uid = current_euid();
@@ -251,7 +258,7 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
  * Return: 0; or an error as of dd_registrar_lookup(), after which the caller ends the
  * segment; %-ESTALE if it has ended.
  */
-int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
+int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered *name)
 {
 	struct dd_call call = {};
 
@@ -261,56 +268,47 @@ int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
 /**
  * dd_registrar_delete() - unregister the name of a segment
  * @ctx: the owner
- * @name: the name, or NULL; it becomes NULL
+ * @name: the name
  *
  * The registrar gets a DELETE if it has read an ADD, whatever it has answered. So there are never
  * more unread ones than names that had memory, each charged, at one time: a further name is known
  * to the registrar only once it has read the DELETEs in front of its ADD.
  */
-void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
+void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered *name)
 {
 	struct dd_node *node = ctx->node;
-	struct dd_registered *r = *name;
 	bool known;
 
-	/* Most segments have none. Only this function changes it, once, when they end. */
-	if (!r)
-		return;
 	mutex_lock(&node->registrar_lock);
-	*name = NULL;
-	known = !list_empty(&r->entry) && !r->add && node->registrar;
-	list_del(&r->entry);
-	if (r->add)
-		dd_call_over(node->registrar, r->add, -ESTALE);
+	known = !list_empty(&name->entry) && !name->add && node->registrar;
+	list_del_init(&name->entry);
+	if (name->add)
+		dd_call_over(node->registrar, name->add, -ESTALE);
+	name->call.what.op = DD_REGISTRAR_DELETE;
 	if (known) {
-		r->call.what.op = DD_REGISTRAR_DELETE;
-		dd_call_queue(node->registrar, &r->call);
-	} else {
-		kfree(r);
+		refcount_inc(&name->users);
+		dd_call_queue(node->registrar, &name->call);
 	}
 	mutex_unlock(&node->registrar_lock);
-	/* The memory itself is charged to the cgroup of the owner until the call is read. */
-	dd_uncharge(ctx, sizeof(*r));
 }
 
 /**
- * dd_registered_name() - copy the name of a segment
+ * dd_registered_free() - free the name of a segment that has ended, or was not exported
  * @ctx: the owner
- * @name: the name, which becomes NULL when the segment ends
- * @key: (out) %DD_SEGMENT_KEY bytes; unchanged if there is no name
+ * @name: the name
  *
- * Return: whether it is registered.
+ * Its memory is charged to the cgroup of the owner until the registrar has read the DELETE.
  */
-bool dd_registered_name(struct dd_ctx *ctx, struct dd_registered *const *name, u8 *key)
+void dd_registered_free(struct dd_ctx *ctx, struct dd_registered *name)
 {
-	bool is;
+	registered_put(name);
+	dd_uncharge(ctx, sizeof(*name));
+}
 
-	mutex_lock(&ctx->node->registrar_lock);
-	is = *name;
-	if (is)
-		memcpy(key, (*name)->call.what.name, DD_SEGMENT_KEY);
-	mutex_unlock(&ctx->node->registrar_lock);
-	return is;
+/* The text of a name: %DD_SEGMENT_KEY bytes, which do not change. */
+const u8 *dd_registered_key(const struct dd_registered *name)
+{
+	return name->call.what.name;
 }
 
 /* ---- the descriptor ----------------------------------------------------- */

@@ -15,8 +15,9 @@ int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg);
 
 struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 					const struct dd_segment_make *arg, u64 generation);
-int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name);
-void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name);
-bool dd_registered_name(struct dd_ctx *ctx, struct dd_registered *const *name, u8 *key);
+int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered *name);
+void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered *name);
+void dd_registered_free(struct dd_ctx *ctx, struct dd_registered *name);
+const u8 *dd_registered_key(const struct dd_registered *name);
 
 #endif /* _DD_REGISTRAR_H */

@@ -367,11 +367,6 @@ void dd_window_revoke(struct dd_window *win)
 {
 }
 
-/* No segment is registered. */
-void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
-{
-}
-
 static void on_event(struct dd_obj *obj, bool begin)
 {
 }
