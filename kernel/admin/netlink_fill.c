@@ -239,6 +239,7 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 	const struct dd_import *imp = &conn->imp;
+	bool direct = READ_ONCE(imp->path) == DD_PATH_DIRECT;
 	u64 n = dd_direct_sent(imp);
 	int pad = DD_A_CONN_PAD;
 
@@ -251,14 +252,13 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->chan.credit->window) ||
-	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(imp->direct)) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, direct) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, imp->send.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, imp->size, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
-			READ_ONCE(imp->sent), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SENT, direct ? n : READ_ONCE(imp->sent), pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(imp), pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(&conn->chan), pad))
 		return -EMSGSIZE;
@@ -306,7 +306,7 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_SEGMENT_RIGHTS, seg->rights) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_POLICY, READ_ONCE(seg->policy)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_PERMISSION, exp->permission) ||
-	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT, READ_ONCE(seg->inhibit)) ||
+	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT, !!(READ_ONCE(seg->flags) & DD_SEGMENT_INHIBITED)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_LIST, seg->list ? seg->list->obj.id : 0) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_WINDOW, exp->window) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_IMPORTERS,

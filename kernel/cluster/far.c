@@ -463,7 +463,7 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	struct dd_ctx *ctx = imp->obj.ctx;
 	int err;
 
-	imp->nodirect = true;
+	imp->path = DD_PATH_KERNEL_ONLY;
 	imp->uid = current_euid();
 	INIT_DELAYED_WORK(&f->work, dd_far_work);
 	init_waitqueue_func_entry(&f->entry, dd_far_woken);

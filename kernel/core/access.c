@@ -145,7 +145,7 @@ static void dd_access_hide(struct dd_access *a)
 void dd_access_update(struct dd_access *a)
 {
 	const struct dd_segment *seg = &a->exp->seg;
-	bool open = !seg->inhibit && seg->policy != DD_POLICY_ALWAYS;
+	bool open = !(seg->flags & DD_SEGMENT_INHIBITED) && seg->policy != DD_POLICY_ALWAYS;
 
 	lockdep_assert_held(&a->exp->lock);
 	if (!a->block || open == dd_window_shown(a->block))
@@ -160,13 +160,14 @@ static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
 {
 	const struct dd_segment *seg = &a->exp->seg;
 
-	if (!seg->whole_pages &&
+	if (!(seg->flags & DD_SEGMENT_WHOLE_PAGES_OK) &&
 	    !PAGE_ALIGNED(seg->mem.offset | seg->mem.length))
 		return -EOPNOTSUPP;
 	/* A window that can be written can be read as well. */
-	if (seg->nodirect || !(a->chan.rights & DD_RIGHT_GET))
+	if (seg->flags & (DD_SEGMENT_NODIRECT | DD_SEGMENT_REDIRECT) ||
+	    !(a->chan.rights & DD_RIGHT_GET))
 		return -EACCES;
-	return uid_eq(uid, seg->uid) || seg->direct_any ? 0 : -EACCES;
+	return uid_eq(uid, seg->uid) || seg->flags & DD_SEGMENT_DIRECT_ANY ? 0 : -EACCES;
 }
 
 static void dd_access_describe(const struct dd_access *a, struct dd_direct *arg)

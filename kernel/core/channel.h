@@ -91,7 +91,7 @@ static inline int dd_channel_check(const struct dd_channel *ch, u8 right)
 	if (unlikely(ch->dead || ch->generation != ch->seg->generation))
 		return -ECONNRESET;
 	if (unlikely(!(ch->rights & right) ||
-		     (READ_ONCE(ch->seg->inhibit) &&
+		     (READ_ONCE(ch->seg->flags) & DD_SEGMENT_INHIBITED &&
 		      (right & (DD_RIGHT_PUT | DD_RIGHT_CAS)))))
 		return -EACCES;
 	return 0;

@@ -445,7 +445,8 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 	case DD_SEGMENT_INHIBIT:
 		if (arg->value > 1)
 			return -EINVAL;
-		WRITE_ONCE(seg->inhibit, arg->value);
+		WRITE_ONCE(seg->flags, (seg->flags & ~DD_SEGMENT_INHIBITED) |
+				       (arg->value ? DD_SEGMENT_INHIBITED : 0));
 		break;
 	case DD_SEGMENT_POLICY:
 		if (arg->value > DD_POLICY_NEVER ||
@@ -538,7 +539,7 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 	}
 	arg->count = n;
 	arg->total = exp->places.count - exp->nleft;
-	arg->inhibit = exp->seg.inhibit;
+	arg->inhibit = !!(exp->seg.flags & DD_SEGMENT_INHIBITED);
 	arg->policy = exp->seg.policy;
 	mutex_unlock(&exp->lock);
 	arg->generation = exp->seg.generation;

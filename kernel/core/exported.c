@@ -68,11 +68,9 @@ struct dd_export *dd_export_alloc(struct dd_ctx *ctx, const struct dd_obj_ops *o
 	dd_obj_init(&exp->obj, ctx, ops);
 	dd_segment_init(&exp->seg, ctx->node, arg->rights);
 	exp->seg.policy = arg->policy;
-	exp->seg.nodirect = arg->flags & (DD_SEGMENT_NODIRECT | DD_SEGMENT_REDIRECT);
-	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
-	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
-	exp->seg.inhibit = arg->flags & DD_SEGMENT_INHIBITED;
-	exp->seg.split = arg->flags & DD_SEGMENT_REDIRECT || arg->offset % sizeof(u64);
+	exp->seg.flags = arg->flags;
+	if (arg->flags & DD_SEGMENT_REDIRECT || arg->offset % sizeof(u64))
+		exp->seg.flags |= DD_SEGMENT_SPLIT;
 	exp->seg.uid = current_euid();
 	exp->seg.cookie = arg->cookie;
 	exp->seg.ops = &dd_export_segment_ops;

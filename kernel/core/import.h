@@ -48,14 +48,25 @@ enum dd_import_state {
 };
 
 /**
+ * enum dd_import_path - how messages are sent; changes under the lock of the channel
+ * @DD_PATH_KERNEL: through the kernel
+ * @DD_PATH_KERNEL_ONLY: the same, as the owner does not want to send directly
+ * @DD_PATH_DIRECT: directly; their notes are written to a direct ring
+ * @DD_PATH_COUNTED: directly until the channel was dead: @meta in the cell has their number
+ */
+enum dd_import_path {
+	DD_PATH_KERNEL,
+	DD_PATH_KERNEL_ONLY,
+	DD_PATH_DIRECT,
+	DD_PATH_COUNTED,
+};
+
+/**
  * struct dd_import - access to the segment of another process; protected by the lock of
  *	@chan, and unused once that is dead
  * @obj: its id; dd_obj_ops.import is set in its type
  * @busy: a submitter works without the lock, as it may sleep; others are refused
- * @direct: notes are written to a direct ring
- * @nodirect: the owner does not want to send directly
- * @counted: sent directly until @chan was dead: @meta in the cell has the number of
- *	messages
+ * @path: enum dd_import_path
  * @state: enum dd_import_state
  * @error: errno of requests while @chan is dead, unless the import is pending; 0 for
  *	%ECONNRESET
@@ -78,9 +89,7 @@ enum dd_import_state {
 struct dd_import {
 	struct dd_obj obj;
 	bool busy;
-	bool direct;
-	bool nodirect;
-	bool counted;
+	u8 path;
 	u8 state;
 	u8 error;
 	u16 window;

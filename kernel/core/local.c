@@ -171,7 +171,7 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	/* The note of the previous message must be posted before the next may come. */
 	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
 		return -EBUSY;
-	if (unlikely(ch->seg->split))
+	if (unlikely(ch->seg->flags & DD_SEGMENT_SPLIT))
 		return -EINPROGRESS;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
 		if (!dd_local_copy_present(ch, op, at))
@@ -265,7 +265,7 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 	int err;
 
 	/* As between nodes, the last word is the one of the segment. */
-	if (ch->seg->split)
+	if (ch->seg->flags & DD_SEGMENT_SPLIT)
 		ntail = dd_local_last(ch->seg, p.dst, len);
 	for (;;) {
 		p.off = p.dst + done;

@@ -42,19 +42,33 @@ struct dd_redir {
 	u64 count;
 };
 
+/*
+ * In dd_segment.flags: a PUT may be stored in places that do not begin with an aligned word of 8
+ * bytes, as the segment can be redirected or begins elsewhere. Its last word is then stored apart.
+ */
+#define DD_SEGMENT_SPLIT	0x80
+static_assert(!(DD_SEGMENT_FLAGS & DD_SEGMENT_SPLIT));
+
+/**
+ * enum dd_segment_data - what the window of a connection may hold besides the owner's data
+ * @DD_DATA_OWN: messages of its importer's context
+ * @DD_DATA_MIXED: messages of an earlier importer in another context as well
+ * @DD_DATA_SHOWN: what the importer may read, as it has mapped the window
+ */
+enum dd_segment_data {
+	DD_DATA_OWN,
+	DD_DATA_MIXED,
+	DD_DATA_SHOWN,
+};
+
 /**
  * struct dd_segment - a window [offset, offset + length) of a region, which others reach
  *	by channels
  * @rights: DD_RIGHT_* that a channel may have
  * @policy: enum dd_policy; NEVER without @list
- * @inhibit: writes are refused
- * @nodirect: importers may not send directly
- * @direct_any: importers of other users may send directly
- * @whole_pages: importers may see the rest of its first and its last page
- * @shown: an importer has mapped the window; under dd_list.lock
- * @split: a PUT may be stored in places that do not begin with an aligned word of 8 bytes: the
- *	segment can be redirected, or begins elsewhere. Its last word is then stored apart
- * @mixed: the window may hold messages of an earlier importer in another context
+ * @flags: DD_SEGMENT_* of struct dd_segment_make, and %DD_SEGMENT_SPLIT. The owner changes
+ *	%DD_SEGMENT_INHIBITED
+ * @data: enum dd_segment_data; under dd_list.lock
  * @index: number of the segment among those of its owner's service; names it in direct
  *	notes
  * @uid: user of the owner
@@ -68,20 +82,15 @@ struct dd_redir {
  * @state: in the area of the owner, for a segment that can be redirected; else NULL
  * @redir: the redirection that is in place, or NULL
  *
- * @inhibit and @policy may change at any time; then the lock of every channel is taken once,
+ * %DD_SEGMENT_INHIBITED and @policy may change at any time; then the lock of every channel is taken once,
  * so that no operation goes on that has seen the earlier value, and windows are hidden. The
  * same holds for the end of @redir.
  */
 struct dd_segment {
 	u8 rights;
 	u8 policy;
-	bool inhibit;
-	bool nodirect;
-	bool direct_any;
-	bool whole_pages;
-	bool shown;
-	bool split;
-	bool mixed;
+	u8 flags;
+	u8 data;
 	u32 index;
 	kuid_t uid;
 	u64 generation;

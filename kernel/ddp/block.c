@@ -239,7 +239,7 @@ static void dd_service_zeroed(struct dd_segment *seg)
 	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
 	struct dd_block *block = &conn->svc->blocks[seg->index];
 
-	seg->mixed = false;
+	seg->data = DD_DATA_OWN;
 	block->bytes = block->client.ctx;
 }
 
@@ -360,12 +360,15 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 			    struct dd_conn *conn, struct dd_conn *client,
 			    const struct dd_client_id *cid)
 {
+	bool mixed;
+
 	lockdep_assert_held(&svc->lock);
 	list_del_init(&block->free);
 	block->conn = conn;
 	block->client = *cid;
-	conn->seg.mixed = block->bytes && block->bytes != cid->ctx;
-	block->bytes = conn->seg.mixed || !cid->ctx ? ~0ull : cid->ctx;
+	mixed = block->bytes && block->bytes != cid->ctx;
+	conn->seg.data = mixed ? DD_DATA_MIXED : DD_DATA_OWN;
+	block->bytes = mixed || !cid->ctx ? ~0ull : cid->ctx;
 	conn->released = false;
 	/* WRITE_ONCE(): reports read these without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);

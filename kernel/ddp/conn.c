@@ -136,10 +136,9 @@ static void dd_conn_release(struct dd_obj *obj)
 void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any)
 {
 	conn->imp.uid = uid;
-	conn->imp.nodirect = nodirect;
+	conn->imp.path = nodirect ? DD_PATH_KERNEL_ONLY : DD_PATH_KERNEL;
 	conn->seg.uid = uid;
-	conn->seg.nodirect = nodirect;
-	conn->seg.direct_any = any;
+	conn->seg.flags = (nodirect ? DD_SEGMENT_NODIRECT : 0) | (any ? DD_SEGMENT_DIRECT_ANY : 0);
 }
 
 /**

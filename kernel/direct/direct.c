@@ -46,10 +46,10 @@ static int dd_direct_allowed(const struct dd_import *imp)
 	    !seg->mem.length || seg->mem.length > INT_MAX ||
 	    !PAGE_ALIGNED(seg->mem.offset) || !PAGE_ALIGNED(seg->mem.length))
 		return -EOPNOTSUPP;
-	if (imp->nodirect || seg->nodirect || seg->inhibit ||
+	if (imp->path == DD_PATH_KERNEL_ONLY || seg->flags & DD_SEGMENT_NODIRECT ||
 	    seg->policy == DD_POLICY_ALWAYS)
 		return -EACCES;
-	return uid_eq(imp->uid, seg->uid) || seg->direct_any ? 0 : -EACCES;
+	return uid_eq(imp->uid, seg->uid) || seg->flags & DD_SEGMENT_DIRECT_ANY ? 0 : -EACCES;
 }
 
 /*
@@ -60,7 +60,8 @@ static bool dd_direct_must_zero(const struct dd_import *imp)
 {
 	const struct dd_segment *seg = imp->chan->seg;
 
-	return !seg->shown && (seg->mixed || !uid_eq(imp->uid, seg->uid));
+	return seg->data == DD_DATA_MIXED ||
+	       (seg->data == DD_DATA_OWN && !uid_eq(imp->uid, seg->uid));
 }
 
 /*
@@ -188,7 +189,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	/* Even if no ring is free: after a message it cannot be zeroed. */
 	if (dd_direct_must_zero(imp) && seg->ops)
 		seg->ops->zeroed(seg);
-	seg->shown = true;
+	seg->data = DD_DATA_SHOWN;
 	rx->cell = ch->back->cell;
 	rx->slots = dd_credit_slots(imp->window);
 	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &pre->ring);
@@ -205,7 +206,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	if (!err) {
 		rx->base = imp->submitted;
 		ch->direct_rx = rx;
-		WRITE_ONCE(imp->direct, true);
+		WRITE_ONCE(imp->path, DD_PATH_DIRECT);
 	}
 	spin_unlock(&ch->lock);
 	if (err) {
@@ -253,7 +254,7 @@ static int dd_direct_drop(struct dd_import *imp)
 	trace_dd_direct_revoke(imp, rx->ring->unit, rx->base);
 	spin_lock(&ch->lock);
 	ch->direct_rx = NULL;
-	WRITE_ONCE(imp->direct, false);
+	WRITE_ONCE(imp->path, DD_PATH_KERNEL);
 	spin_unlock(&ch->lock);
 	dd_direct_name_ring(ch, 0);
 	list_del_init(&rx->on_ring);
@@ -395,7 +396,6 @@ static void direct_set_counts(struct dd_channel *ch, u64 arrived)
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
 	imp->arrived = arrived;
-	imp->counted = true;
 	/*
 	 * The count that an importer of another user states is not relied on. As many as
 	 * notes were consumed may have arrived, although some of those notes may be of
@@ -409,7 +409,7 @@ static void direct_set_counts(struct dd_channel *ch, u64 arrived)
 			seg->ops->unsure(seg, most - n);
 	}
 	/* Together with the counter: dd_direct_open() reads both. */
-	WRITE_ONCE(imp->direct, false);
+	WRITE_ONCE(imp->path, DD_PATH_COUNTED);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
 	spin_unlock(&ch->lock);
 	trace_dd_direct_revoke(imp, rx->ring->unit, n);
@@ -567,7 +567,7 @@ int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout)
 	bool over = !timeout;
 	int err;
 
-	if (!READ_ONCE(imp->direct))
+	if (READ_ONCE(imp->path) != DD_PATH_DIRECT)
 		return READ_ONCE(ch->dead) || READ_ONCE(ch->closing) ? -ECONNRESET : -EINVAL;
 	list = dd_channel_hold_list(ch);
 	if (!list)
@@ -610,7 +610,7 @@ out:
  */
 u64 dd_direct_sent(const struct dd_import *imp)
 {
-	if (READ_ONCE(imp->direct))
+	if (READ_ONCE(imp->path) == DD_PATH_DIRECT)
 		return dd_direct_count(imp);
 	return READ_ONCE(imp->submitted);
 }
@@ -621,7 +621,7 @@ u64 dd_direct_sent(const struct dd_import *imp)
  */
 u64 dd_direct_last(const struct dd_import *imp)
 {
-	return imp->counted ? dd_direct_count(imp) : READ_ONCE(imp->submitted);
+	return imp->path == DD_PATH_COUNTED ? dd_direct_count(imp) : READ_ONCE(imp->submitted);
 }
 
 /* Messages that an open import has sent directly; else 0. */
@@ -632,7 +632,7 @@ u64 dd_direct_open(const struct dd_import *imp)
 	if (!dd_direct_local(imp))
 		return 0;
 	spin_lock(&imp->chan->lock);
-	if (imp->direct)
+	if (imp->path == DD_PATH_DIRECT)
 		n = dd_direct_new(dd_direct_count(imp), imp->chan->direct_rx);
 	spin_unlock(&imp->chan->lock);
 	return n;
@@ -643,7 +643,7 @@ u64 dd_direct_received(const struct dd_channel *ch)
 {
 	const struct dd_import *imp = ch->importer;
 
-	if (ch->link == &dd_link_local && READ_ONCE(imp->direct))
+	if (ch->link == &dd_link_local && READ_ONCE(imp->path) == DD_PATH_DIRECT)
 		return dd_direct_sent(imp);
 	return READ_ONCE(ch->received);
 }
@@ -655,7 +655,7 @@ u64 dd_direct_done(const struct dd_import *imp)
 	struct dd_channel *ch = imp->chan;
 	u32 unread = 0;
 
-	if (!READ_ONCE(imp->direct))
+	if (READ_ONCE(imp->path) != DD_PATH_DIRECT)
 		return READ_ONCE(imp->done);
 	spin_lock(&ch->lock);
 	if (!ch->dead && ch->direct_rx) {

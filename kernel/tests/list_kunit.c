@@ -678,10 +678,10 @@ static void deposit__asks_on_arrival(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, 64, 0, &at), 0);
 	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, 8, 57, &at), -ERANGE);
 	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, U64_MAX, 1, &at), -ERANGE);
-	ch->seg.inhibit = true;
+	ch->seg.flags = DD_SEGMENT_INHIBITED;
 	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -EACCES,
 			    "inhibit is not asked on arrival");
-	ch->seg.inhibit = false;
+	ch->seg.flags = 0;
 	rx->rights = 0;
 	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -EACCES,
 			    "rights are not asked on arrival");
