@@ -6,7 +6,6 @@
 #include <linux/cred.h>
 #include <linux/slab.h>
 
-#include "compat/compat.h"
 #include "core/channel.h"
 #include "core/charge.h"
 #include "core/ctx.h"

@@ -12,7 +12,6 @@
 #include "core/hooks.h"
 #include "core/local.h"
 #include "core/local_import.h"
-#include "core/notelist.h"
 #include "core/trace.h"
 
 static struct dd_local_import *dd_local_import(struct dd_obj *obj)
