@@ -149,7 +149,7 @@ int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
  * A list ends with its last user. One made by DD_IOC_LIST_MAKE is its own user as long as
  * it may be ended. The context is locked.
  */
-static void dd_list_disown(struct dd_obj *obj)
+static void dd_list_unlink(struct dd_obj *obj)
 {
 	lockdep_assert_held(&obj->ctx->lock);
 	if (!obj->endable)
@@ -160,7 +160,7 @@ static void dd_list_disown(struct dd_obj *obj)
 
 const struct dd_obj_ops dd_list_ops = {
 	.stage = DD_STAGE_MEMORY,
-	.end = dd_list_disown,
+	.end = dd_list_unlink,
 	.release = dd_list_release,
 };
 

@@ -246,30 +246,24 @@ int dd_region_check(struct dd_ctx *ctx, const struct dd_region_check *arg)
  * is charged once for a context, when it gets the first of the runs of pages in it: @n
  * pages that are charged themselves. Undone by folio_drop() of region.c.
  */
-static int dd_pin_folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
+static int folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
 {
-	unsigned long runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
-	unsigned long whole = runs ? 0 : folio_nr_pages(folio);
-	int err;
-
-	lockdep_assert_held(&ctx->folio_lock);
-	if (whole > n && dd_charge_try(ctx, (whole - n) << PAGE_SHIFT))
-		return -EDQUOT;
-	err = xa_err(xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs + 1),
-			      dd_gfp(ctx)));
-	if (err && whole > n)
-		dd_uncharge(ctx, (whole - n) << PAGE_SHIFT);
-	if (!err && whole < n)
-		dd_uncharge(ctx, (n - whole) << PAGE_SHIFT);
-	return err;
-}
-
-static int dd_pin_folio_charge(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
-{
-	int err;
+	unsigned long runs, whole;
+	int err = 0;
 
 	mutex_lock(&ctx->folio_lock);
-	err = dd_pin_folio_hold(ctx, folio, n);
+	runs = xa_to_value(xa_load(&ctx->folios, folio_pfn(folio)));
+	whole = runs ? 0 : folio_nr_pages(folio);
+	if (whole > n)
+		err = dd_charge_try(ctx, (whole - n) << PAGE_SHIFT);
+	if (!err) {
+		err = xa_err(xa_store(&ctx->folios, folio_pfn(folio), xa_mk_value(runs + 1),
+				      dd_gfp(ctx)));
+		if (err && whole > n)
+			dd_uncharge(ctx, (whole - n) << PAGE_SHIFT);
+		if (!err && whole < n)
+			dd_uncharge(ctx, (n - whole) << PAGE_SHIFT);
+	}
 	mutex_unlock(&ctx->folio_lock);
 	return err;
 }
@@ -285,11 +279,11 @@ static int dd_pin_charge(struct dd_region *region)
 	while (!err && region->whole < region->npages) {
 		end = dd_region_run(region, region->whole, &folio);
 		if (folio_test_large(folio))
-			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
+			err = folio_hold(ctx, folio, end - region->whole);
 		if (err == -EDQUOT) {
 			/* Freeing pinned regions takes the lock. */
 			dd_reap(ctx);
-			err = dd_pin_folio_charge(ctx, folio, end - region->whole);
+			err = folio_hold(ctx, folio, end - region->whole);
 		}
 		if (!err)
 			region->whole = end;

@@ -369,10 +369,16 @@ static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 	struct dd_region *region = vmf->vma->vm_private_data;
 	unsigned long index = vmf->pgoff - region->pgoff;
 
+	struct page *page;
+
 	if (index >= region->npages)
 		return VM_FAULT_SIGBUS;
-	vmf->page = virt_to_page(region->pages[index]);
-	get_page(vmf->page);
+	index = array_index_nospec(index, region->npages);
+	page = virt_to_page(region->pages[index]);
+	if (region->track)
+		return dd_track_fault(region->track, vmf, index, page);
+	get_page(page);
+	vmf->page = page;
 	return 0;
 }
 
@@ -383,22 +389,11 @@ static const struct vm_operations_struct dd_region_vm_ops = {
 	.fault = dd_region_vm_fault,
 };
 
-static vm_fault_t region_track_fault(struct vm_fault *vmf)
-{
-	struct dd_region *region = vmf->vma->vm_private_data;
-	unsigned long index = vmf->pgoff - region->pgoff;
-
-	if (index >= region->npages)
-		return VM_FAULT_SIGBUS;
-	index = array_index_nospec(index, region->npages);
-	return dd_track_fault(region->track, vmf, index, virt_to_page(region->pages[index]));
-}
-
 static const struct vm_operations_struct dd_track_vm_ops = {
 	.open = dd_region_vm_open,
 	.close = dd_region_vm_close,
 	.may_split = dd_vm_may_split,
-	.fault = region_track_fault,
+	.fault = dd_region_vm_fault,
 	.pfn_mkwrite = dd_track_mkwrite,
 };
 
