@@ -56,12 +56,14 @@ static inline bool window_is_short(const char *dst, const char *src, size_t len)
 static inline bool put_short(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
 {
 	char *window = ddi_load_acquire(&m->put), *dst = window + offset;
-	uint32_t number = window_number(m, window, len, offset);
-	const char *last;
+	const char *last = src + len - 8;
+	uint32_t number;
 
-	if (ddi_unlikely(!number) || !window_is_short(dst, src, len))
+	if (ddi_unlikely(!window) || !window_is_short(dst, src, len))
 		return false;
-	last = src + len - 8;
+	number = window_number(m, window, len, offset);
+	if (ddi_unlikely(!number))
+		return false;
 	if (!(len & 8)) {
 		ddi_store((ddi_word *)dst, *(const ddi_word *)src);
 		dst += 8;
@@ -88,12 +90,15 @@ static bool put_any(struct dd_mem *m, const char *src, size_t len, uint64_t offs
 
 static inline bool get_short(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
 {
-	const char *window = ddi_load_acquire(&m->get);
-	uint32_t number = window_number(m, window, len, offset);
+	const char *window = ddi_load_acquire(&m->get), *src = window + offset;
+	uint32_t number;
 
-	if (ddi_unlikely(!number) || !window_is_short(dst, window + offset, len))
+	if (ddi_unlikely(!window) || !window_is_short(dst, src, len))
 		return false;
-	ddi_deposit_short(dst, window + offset, len);
+	number = window_number(m, window, len, offset);
+	if (ddi_unlikely(!number))
+		return false;
+	ddi_deposit_short(dst, src, len);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return window_shows(m, number);
 }
@@ -169,12 +174,13 @@ static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t repl
 static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 				uint64_t offset, unsigned int flags)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
+	struct dd_sqe sqe;
 
 	if (flags & ~DD_PUT_NOTIFY)
 		return -EINVAL;
 	if (!flags && put_any(m, src, len, offset))
 		return 0;
+	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
 	return ddi_mem_submit(m, &sqe, src, len);
 }
 
@@ -188,9 +194,12 @@ DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset
 
 static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+	struct dd_sqe sqe;
 
-	return get_any(m, dst, len, offset) ? 0 : ddi_mem_submit(m, &sqe, dst, len);
+	if (get_any(m, dst, len, offset))
+		return 0;
+	sqe = (struct dd_sqe){ .opcode = DD_OP_GET, .dst = offset };
+	return ddi_mem_submit(m, &sqe, dst, len);
 }
 
 DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
