@@ -170,14 +170,6 @@ static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
 	return uid_eq(uid, seg->uid) || seg->flags & DD_SEGMENT_DIRECT_ANY ? 0 : -EACCES;
 }
 
-static void dd_access_describe(const struct dd_access *a, struct dd_direct *arg)
-{
-	arg->block = (u64)a->block->pgoff << PAGE_SHIFT;
-	arg->block_size = (u64)a->block->npages << PAGE_SHIFT;
-	arg->start = offset_in_page(a->exp->seg.mem.offset);
-	arg->notes = a->cas ? (u64)a->cas->pgoff << PAGE_SHIFT : 0;
-}
-
 /* Add the windows, which are hidden. If @a has windows, the caller keeps @block and @cas. */
 static int dd_access_join(struct dd_access *a, struct dd_window **block,
 			  struct dd_window **cas, struct dd_direct *arg)
@@ -194,7 +186,10 @@ static int dd_access_join(struct dd_access *a, struct dd_window **block,
 			swap(a->cas, *cas);
 			dd_access_update(a);
 		}
-		dd_access_describe(a, arg);
+		arg->block = (u64)a->block->pgoff << PAGE_SHIFT;
+		arg->block_size = (u64)a->block->npages << PAGE_SHIFT;
+		arg->start = offset_in_page(a->exp->seg.mem.offset);
+		arg->notes = a->cas ? (u64)a->cas->pgoff << PAGE_SHIFT : 0;
 	}
 	mutex_unlock(&a->exp->lock);
 	return err;

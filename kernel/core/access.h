@@ -40,7 +40,7 @@ struct dd_access_ops {
  * @credit: the reserved slots
  * @member: the importer; its id and the user of its place are set before dd_access_grant()
  * @exp: the segment; the access holds a reference to its memory
- * @settling: in dd_export.settling
+ * @finishing: in dd_export.finishing
  * @ops: operations for the node of the importer
  * @block: window on the segment, or NULL; this and the following fields under dd_export.lock
  * @cas: window for CAS, with DD_WINDOW_MARKED, or NULL
@@ -52,7 +52,7 @@ struct dd_access {
 	struct dd_credit credit;
 	struct dd_export_member member;
 	struct dd_export *exp;
-	struct list_head settling;
+	struct list_head finishing;
 	const struct dd_access_ops *ops;
 	struct dd_window *block;
 	struct dd_window *cas;

@@ -24,14 +24,14 @@
 #include "core/registrar.h"
 #include "core/trace.h"
 
-static struct dd_access *dd_export_settling(struct dd_export *exp)
+static struct dd_access *export_finishing(struct dd_export *exp)
 {
 	struct dd_access *a;
 
 	mutex_lock(&exp->lock);
-	a = list_first_entry_or_null(&exp->settling, struct dd_access, settling);
+	a = list_first_entry_or_null(&exp->finishing, struct dd_access, finishing);
 	if (a)
-		list_del(&a->settling);
+		list_del(&a->finishing);
 	mutex_unlock(&exp->lock);
 	return a;
 }
@@ -41,7 +41,7 @@ static void dd_export_release(struct dd_obj *obj)
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	struct dd_access *a;
 
-	while ((a = dd_export_settling(exp)))
+	while ((a = export_finishing(exp)))
 		a->ops->put(a);
 	dd_export_clear(exp);
 	if (exp->registered)
@@ -233,36 +233,33 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 /* ---- importers ---------------------------------------------------------- */
 
 /* The importer of a channel, with a reference; or NULL. */
-static struct dd_access *dd_importer_get(struct dd_export *exp, u64 channel)
+static struct dd_access *importer_get(struct dd_export *exp, u64 channel)
 {
 	struct dd_access *a, *found = NULL;
 
 	mutex_lock(&exp->lock);
-	list_for_each_entry(a, &exp->importers, member.entry) {
-		if (a->chan.id != channel)
-			continue;
-		if (a->ops->get(a))
+	list_for_each_entry(a, &exp->importers, member.entry)
+		if (a->chan.id == channel && a->ops->get(a)) {
 			found = a;
-		break;
-	}
+			break;
+		}
 	mutex_unlock(&exp->lock);
 	return found;
 }
 
 /* Remove an importer from the list, so that each is visited once even if it is leaving. */
-static struct dd_access *dd_importer_pop(struct dd_export *exp)
+static struct dd_access *importer_pop(struct dd_export *exp)
 {
 	struct dd_access *a, *found = NULL;
 
 	mutex_lock(&exp->lock);
-	list_for_each_entry(a, &exp->importers, member.entry) {
+	list_for_each_entry(a, &exp->importers, member.entry)
 		/* One without references has revoked its channel itself. */
-		if (!a->ops->get(a))
-			continue;
-		list_del_init(&a->member.entry);
-		found = a;
-		break;
-	}
+		if (a->ops->get(a)) {
+			list_del_init(&a->member.entry);
+			found = a;
+			break;
+		}
 	mutex_unlock(&exp->lock);
 	return found;
 }
@@ -274,11 +271,11 @@ static bool dd_export_keep(struct dd_export *exp, struct dd_access *a)
 	struct dd_access *other;
 
 	mutex_lock(&exp->lock);
-	list_for_each_entry(other, &exp->settling, settling)
+	list_for_each_entry(other, &exp->finishing, finishing)
 		if (other->chan.node == a->chan.node)
 			keep = false;
 	if (keep)
-		list_add_tail(&a->settling, &exp->settling);
+		list_add_tail(&a->finishing, &exp->finishing);
 	mutex_unlock(&exp->lock);
 	return keep;
 }
@@ -300,7 +297,7 @@ static void dd_export_end(struct dd_obj *obj)
 	if (was)
 		return;
 	dd_name_del(obj->ctx->node, &exp->name);
-	while ((a = dd_importer_pop(exp))) {
+	while ((a = importer_pop(exp))) {
 		dd_access_revoke(a, ESTALE);
 		if (!dd_export_keep(exp, a))
 			a->ops->put(a);
@@ -326,7 +323,7 @@ static int dd_export_finish(struct dd_obj *obj)
 	struct dd_access *a;
 	int err = 0;
 
-	while (!err && (a = dd_export_settling(exp))) {
+	while (!err && (a = export_finishing(exp))) {
 		err = a->ops->finish(a, since);
 		a->ops->put(a);
 	}
@@ -478,7 +475,7 @@ static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
 
 static int dd_export_deny(struct dd_export *exp, u64 channel)
 {
-	struct dd_access *a = dd_importer_get(exp, channel);
+	struct dd_access *a = importer_get(exp, channel);
 
 	if (!a)
 		return -ENOENT;

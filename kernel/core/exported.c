@@ -81,7 +81,7 @@ struct dd_export *dd_export_alloc(struct dd_ctx *ctx, const struct dd_obj_ops *o
 	dd_quota_init(&exp->places);
 	INIT_LIST_HEAD(&exp->left);
 	INIT_LIST_HEAD(&exp->importers);
-	INIT_LIST_HEAD(&exp->settling);
+	INIT_LIST_HEAD(&exp->finishing);
 	INIT_LIST_HEAD(&exp->grants);
 	refcount_set(&exp->mem, 1);
 	return exp;

@@ -88,7 +88,7 @@ struct dd_export_member {
  *	still reserved
  * @nleft: number of entries in @left
  * @importers: struct dd_export_member
- * @settling: struct dd_access that have been revoked, one for each other node; with a reference
+ * @finishing: struct dd_access that have been revoked, one for each other node; with a reference
  * @ngrants: number of grants
  * @grants: struct dd_grant
  * @redir: the redirection, if @seg.redir is set
@@ -113,7 +113,7 @@ struct dd_export {
 	struct list_head left;
 	u32 nleft;
 	struct list_head importers;
-	struct list_head settling;
+	struct list_head finishing;
 	u32 ngrants;
 	struct list_head grants;
 	struct dd_redir redir;
