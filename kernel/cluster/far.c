@@ -180,7 +180,6 @@ static int dd_far_drain(struct dd_obj *obj)
 const struct dd_obj_ops dd_far_import_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
-	.all_ops = true,
 	.endable = true,
 	.drain = dd_far_drain,
 	.end = dd_far_end,
@@ -475,7 +474,7 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	if (err)
 		return err;
 	imp->cell = dd_area_unit(&ctx->area, imp->unit);
-	f->r = dd_remote_alloc(peer);
+	f->r = dd_remote_alloc(peer, &dd_link_remote);
 	if (!f->r)
 		return -ENOMEM;
 	f->r->wait.answer = &f->answer;
@@ -706,7 +705,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 	if (dd_charge(ctx, size))
 		return -ENOMEM;
 	f = kzalloc(sizeof(*f), dd_gfp(ctx));
-	r = f ? dd_remote_alloc(peer) : NULL;
+	r = f ? dd_remote_alloc(peer, &dd_link_remote) : NULL;
 	if (!r) {
 		kfree(f);
 		dd_uncharge(ctx, size);

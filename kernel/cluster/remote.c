@@ -31,10 +31,11 @@ static DEFINE_MUTEX(dd_remote_op_lock);
 /**
  * dd_remote_alloc() - allocate the state of an access over a session
  * @peer: the other node
+ * @link: link of its import
  *
  * Return: the state, with one reference, or NULL.
  */
-struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
+struct dd_remote *dd_remote_alloc(struct dd_peer *peer, const struct dd_link_ops *link)
 {
 	struct dd_remote *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 
@@ -46,7 +47,7 @@ struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
 	INIT_LIST_HEAD(&r->entry);
 	dd_channel_init(&r->proxy, NULL);
 	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
-	r->proxy.link = &dd_link_remote;
+	r->proxy.link = link;
 	r->proxy.rights = DD_RIGHT_PUT;
 	return r;
 }

@@ -154,7 +154,7 @@ static inline size_t dd_remote_ops_size(u32 nops)
 	return nops * sizeof(struct dd_remote_op);
 }
 
-struct dd_remote *dd_remote_alloc(struct dd_peer *peer);
+struct dd_remote *dd_remote_alloc(struct dd_peer *peer, const struct dd_link_ops *link);
 int dd_remote_register(struct dd_remote *r);
 int dd_remote_join(struct dd_remote *r, struct dd_import *imp, struct dd_channel *own,
 		   struct dd_tp_chan_cfg *cfg, u64 session);
@@ -179,7 +179,9 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op, u32 off,
 			     u32 *left);
 
+/* As dd_link_local and dd_link_local_put. */
 extern const struct dd_link_ops dd_link_remote;
+extern const struct dd_link_ops dd_link_remote_put;
 extern const struct dd_net_upper dd_remote_upper;
 
 #endif /* _DD_REMOTE_H */

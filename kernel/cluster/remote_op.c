@@ -169,9 +169,9 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 		goto out;
 	}
 	/* The message takes over the request's reference, or gets its own. */
-	if (rop->region && !op->counted)
+	if (rop->region && !op->held)
 		refcount_inc(&rop->region->obj.users);
-	op->counted = false;
+	op->held = NULL;
 	if (!r->own) {
 		WRITE_ONCE(*dd_remote_result(imp, n), rop->awaited ? DD_RESULT_AWAITED : 0);
 		r->notes += rop->self;
@@ -190,32 +190,36 @@ out:
 	return err;
 }
 
-static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
+/* Check rights, and bounds in @size bytes; the other node does so again. */
+static int remote_request(struct dd_import *imp, struct dd_op *op, u8 right, u64 size)
 {
-	if (unlikely(!(imp->chan->rights & DD_RIGHT_PUT)))
+	if (unlikely(!(imp->chan->rights & right)))
 		return -EACCES;
-	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size)))
-		return -ERANGE;
-	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
-		return -EINPROGRESS;
-	return dd_remote_queue(imp, op, NULL);
-}
-
-/* Check rights and bounds; the other node does so again. */
-static int dd_remote_other(struct dd_import *imp, struct dd_op *op)
-{
-	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET :
-		   op->sqe.opcode == DD_OP_CAS ? DD_RIGHT_CAS : DD_RIGHT_PUT;
-
-	if (op->sqe.opcode == DD_OP_PUT)
-		return dd_remote_put_op(imp, op);
-	if (!(imp->chan->rights & right))
-		return -EACCES;
-	if (right != DD_RIGHT_PUT && !dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
+	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, size)))
 		return -ERANGE;
 	if (!op->region && op->sqe.len)
 		return -EINPROGRESS;
 	return dd_remote_queue(imp, op, NULL);
+}
+
+static int remote_put(struct dd_import *imp, struct dd_op *op)
+{
+	return remote_request(imp, op, DD_RIGHT_PUT, imp->size);
+}
+
+static int remote_get(struct dd_import *imp, struct dd_op *op)
+{
+	return remote_request(imp, op, DD_RIGHT_GET, imp->size);
+}
+
+static int remote_cas(struct dd_import *imp, struct dd_op *op)
+{
+	return remote_request(imp, op, DD_RIGHT_CAS, imp->size);
+}
+
+static int remote_note(struct dd_import *imp, struct dd_op *op)
+{
+	return remote_request(imp, op, DD_RIGHT_PUT, DD_PAYLOAD_MAX);
 }
 
 static bool dd_remote_same(const struct dd_import *a, const struct dd_import *b)
@@ -332,7 +336,7 @@ static int dd_remote_ask_pinned(struct dd_import *imp, struct dd_op *op)
 	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
 	if (IS_ERR(op->region))
 		return PTR_ERR(op->region);
-	op->counted = true;
+	op->held = op->region;
 	op->src = offset_in_page(to);
 	return dd_remote_queue_slow(imp, op, NULL);
 }
@@ -404,13 +408,27 @@ static void dd_remote_renotify(struct dd_import *imp)
 }
 
 const struct dd_link_ops dd_link_remote = {
-	.put = dd_remote_put_op,
-	.other = dd_remote_other,
-	.slow = dd_remote_slow,
+	.op = {
+		[DD_OP_PUT] = remote_put,
+		[DD_OP_GET] = remote_get,
+		[DD_OP_CAS] = remote_cas,
+		[DD_OP_NOTE] = remote_note,
+	},
+	.slow = { [DD_OP_PUT ... DD_OP_NOTE] = dd_remote_slow },
 	.flush = dd_remote_flush,
 	.same = dd_remote_same,
 	.await = dd_remote_await,
 	.renotify = dd_remote_renotify,
+	.posted = dd_remote_posted,
+	.report = dd_remote_report,
+};
+
+const struct dd_link_ops dd_link_remote_put = {
+	.op[DD_OP_PUT] = remote_put,
+	.slow[DD_OP_PUT] = dd_remote_slow,
+	.flush = dd_remote_flush,
+	.same = dd_remote_same,
+	.await = dd_remote_await,
 	.posted = dd_remote_posted,
 	.report = dd_remote_report,
 };

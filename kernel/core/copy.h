@@ -2,9 +2,8 @@
 /*
  * Copying to memory that another process polls.
  *
- * Aligned 8-byte words are written by single stores, except in the bulk of long pieces,
- * and the end of a message is written last. If the source is written during the copy,
- * the message may be a mix of old and new bytes.
+ * Each aligned word of 8 bytes is stored once, in any order, and the end of a message is stored
+ * last. If the source is written during the copy, the message may be a mix of old and new bytes.
  */
 #ifndef _DD_COPY_H
 #define _DD_COPY_H
@@ -16,8 +15,6 @@
 #include <linux/string.h>
 
 #include "compat/compat.h"
-
-#define DD_COPY_BULK	512	/* from this size on dd_copy_bulk() is faster */
 
 /* The source may be written concurrently: the copy gets the old or the new value. */
 #define dd_copy_from(src)	data_race(get_unaligned(src))
@@ -49,67 +46,46 @@ static inline size_t dd_copy_lead(const void *p, size_t len)
 	return min_t(size_t, -(unsigned long)p & 7, len);
 }
 
-static inline void dd_copy_word(u64 *dst, const u64 *src)
-{
-	WRITE_ONCE(*dst, dd_copy_from(src));
-}
-
-static inline void dd_copy_four(u64 *dst, const u64 *src)
-{
-	dd_copy_word(dst, src);
-	dd_copy_word(dst + 1, src + 1);
-	dd_copy_word(dst + 2, src + 2);
-	dd_copy_word(dst + 3, src + 3);
-}
-
 /*
- * Copy whole words to an aligned place. Not memcpy(), which may store a word twice: another
- * process may have swapped it in between.
+ * Copy @len / 8 words to an aligned place. Not memcpy(), which may store a word twice: another
+ * process may have swapped it in between. The string instruction may store the words in any
+ * order, but stores all of them before a later store.
  */
 static inline void dd_copy_bulk(u64 *dst, const u64 *src, size_t len)
 {
-#ifdef CONFIG_X86_64
 	size_t n = len / 8;
 
-	kasan_check_write(dst, len);
-	kasan_check_read(src, len);
+#ifdef CONFIG_X86_64
+	kasan_check_write(dst, n * 8);
+	kasan_check_read(src, n * 8);
 	asm volatile("rep movsq" : "+D" (dst), "+S" (src), "+c" (n) : : "memory");
 #else
-	for (; len; len -= 8)
-		dd_copy_word(dst++, src++);
+	for (; n; n--)
+		WRITE_ONCE(*dst++, dd_copy_from(src++));
 #endif
 }
 
 /**
- * dd_copy_words() - copy bytes in ascending order, in aligned words
+ * dd_copy_words() - copy bytes, in aligned words
  * @dst: kernel address of wired memory
  * @src: kernel address
  * @len: bytes
  */
 static inline void dd_copy_words(void *dst, const void *src, size_t len)
 {
-	size_t lead = dd_copy_lead(dst, len);
-	size_t bulk;
+	size_t n;
 
-	if (lead) {
-		dd_copy_tail(dst, src, lead);
-		dst += lead;
-		src += lead;
-		len -= lead;
+	if (unlikely(!IS_ALIGNED((unsigned long)dst, 8))) {
+		n = dd_copy_lead(dst, len);
+		dd_copy_tail(dst, src, n);
+		dst += n;
+		src += n;
+		len -= n;
 	}
-	bulk = len & ~7ul;
-	if (bulk >= DD_COPY_BULK) {
-		dd_copy_bulk(dst, src, bulk);
-	} else {
-		size_t i = 0;
-
-		for (; i + 32 <= bulk; i += 32)
-			dd_copy_four(dst + i, src + i);
-		for (; i < bulk; i += 8)
-			dd_copy_word(dst + i, src + i);
-	}
-	if (len != bulk)
-		dd_copy_tail(dst + bulk, src + bulk, len - bulk);
+	n = len & 7;
+	dd_copy_bulk(dst, src, len);
+	if (unlikely(n))
+		dd_copy_tail(dst + len - n, src + len - n, n);
 }
 
 /**
@@ -148,6 +124,7 @@ static inline size_t dd_copy_rest(const void *dst, size_t len, bool last)
 static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 {
 	u64 word = 0;
+	size_t i;
 
 	if (likely(len == 8 && IS_ALIGNED((unsigned long)dst, 8))) {
 		word = dd_copy_from((u64 *)src);
@@ -155,41 +132,26 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 		smp_store_release((u64 *)dst, word);
 		return word;
 	}
-	memcpy(&word, src, len);
+	for (i = 0; i < len; i++)
+		word |= (u64)dd_copy_from((u8 *)src + i) << 8 * i;
 	/* The same for a tail that needs several stores. */
 	smp_wmb();
 	dd_copy_tail(dst, src, len);
 	return word;
 }
 
-/*
- * Copy aligned words like dd_copy_words() and dd_copy_final(), with fewer branches. Each word
- * is stored once: other processes may swap it.
- */
-static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
+/* Copy all bytes of a message, at least 1. Returns as dd_copy_final(). */
+static inline u64 dd_copy_message(void *dst, const void *src, size_t len)
 {
-	size_t n = len / 8 - 1;
-	u64 word;
+	size_t left = len - 8;
 
-	for (; n >= 8; n -= 8, src += 8, dst += 8) {
-		dd_copy_four(dst, src);
-		dd_copy_four(dst + 4, src + 4);
+	if (likely(IS_ALIGNED((unsigned long)dst | len, 8))) {
+		dd_copy_bulk(dst, src, left);
+	} else {
+		left = len - dd_copy_last(dst, len);
+		dd_copy_words(dst, src, left);
 	}
-	if (n & 4) {
-		dd_copy_four(dst, src);
-		dst += 4;
-		src += 4;
-	}
-	if (n & 2) {
-		dd_copy_word(dst++, src++);
-		dd_copy_word(dst++, src++);
-	}
-	if (n & 1)
-		dd_copy_word(dst++, src++);
-	word = dd_copy_from(src);
-	/* Pairs with the acquire of a process that polls this word. */
-	smp_store_release(dst, word);
-	return word;
+	return dd_copy_final(dst + left, src + left, len - left);
 }
 
 #endif /* _DD_COPY_H */

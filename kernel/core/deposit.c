@@ -127,11 +127,10 @@ u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 		len -= left;
 		dst = dd_region_addr(region, at, &left);
 	}
-	left = last ? dd_copy_last(dst, len) : 0;
-	dd_copy_words(dst, src, len - left);
-	if (!last)
-		return 0;
-	return dd_copy_final(dst + len - left, src + len - left, left);
+	if (last)
+		return dd_copy_message(dst, src, len);
+	dd_copy_words(dst, src, len);
+	return 0;
 }
 
 /**

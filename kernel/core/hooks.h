@@ -4,6 +4,7 @@
 #define _DD_HOOKS_H
 
 #include <linux/types.h>
+#include <uapi/linux/dd.h>
 
 struct dd_channel;
 struct dd_import;
@@ -31,7 +32,6 @@ enum dd_stage {
  * struct dd_obj_ops - type of an object
  * @stage: when @end is called
  * @import: the object begins with a struct dd_import: it accepts work requests
- * @all_ops: with @import: requests other than PUT are supported
  * @endable: DD_IOC_END ends it
  * @drain: %DD_IOC_END waits for requests that were accepted; the caller holds a
  *	reference. Return 0, or %-EINTR: the object stays. NULL if there is no need
@@ -45,7 +45,6 @@ enum dd_stage {
 struct dd_obj_ops {
 	enum dd_stage stage;
 	bool import;
-	bool all_ops;
 	bool endable;
 	int (*drain)(struct dd_obj *obj);
 	void (*end)(struct dd_obj *obj);
@@ -69,15 +68,19 @@ struct dd_segment_ops {
 	void (*refused)(const struct dd_channel *ch, u8 right, int err);
 };
 
+#define DD_OPCODES	(DD_OP_NOTE + 1)
+
+/* A request whose opcode is valid. */
+typedef int (*dd_op_fn)(struct dd_import *imp, struct dd_op *op);
+
 /**
  * struct dd_link_ops - operations of a link
- * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
- *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
- * @other: as @put, for other operations, or a PUT with %DD_SQE_NOTIFY_SELF, of an import with
- *	dd_obj_ops.all_ops
- * @slow: execute a request that needs to sleep, with dd_import.busy set
- * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
- *	if @put does everything
+ * @op: by opcode: check rights and bounds, and execute a request with the channel of the import
+ *	locked; 0 if it is accepted, or %-EINPROGRESS if that needs to sleep. NULL if imports by
+ *	this link do not have the operation
+ * @slow: by opcode: execute a request that needs to sleep, with dd_import.busy set
+ * @flush: transmit what @op has queued; called after it with the channel unlocked. NULL
+ *	if @op does everything
  * @same: whether one @flush serves two imports; NULL without @flush
  * @await: the caller is about to wait for a counter of the import, of which it holds a
  *	reference; NULL if not needed
@@ -89,9 +92,8 @@ struct dd_segment_ops {
  *	in an RCU read-side section or holds a reference to it. NULL if not needed
  */
 struct dd_link_ops {
-	int (*put)(struct dd_import *imp, struct dd_op *op);
-	int (*other)(struct dd_import *imp, struct dd_op *op);
-	int (*slow)(struct dd_import *imp, struct dd_op *op);
+	dd_op_fn op[DD_OPCODES];
+	dd_op_fn slow[DD_OPCODES];
 	void (*flush)(struct dd_import *imp);
 	bool (*same)(const struct dd_import *a, const struct dd_import *b);
 	void (*await)(struct dd_import *imp);

@@ -67,7 +67,7 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	if (!imp)
 		return -ENOENT;
 	if (arg->what == DD_WAIT_SENT || arg->what == DD_WAIT_DONE ||
-	    (arg->what == DD_WAIT_UP && imp->obj.ops->all_ops))
+	    (arg->what == DD_WAIT_UP && imp->chan->link->op[DD_OP_GET]))
 		err = dd_import_await(imp, arg->what, arg->value, arg->timeout);
 	dd_obj_put(&imp->obj);
 	return err;

@@ -17,88 +17,45 @@
 
 #define DD_LOCAL_FEW	32	/* words that are copied twice rather than by the slow path */
 
-/* Copy @len bytes from wired memory, at offset @done of the message, to @at of @to. */
-static void dd_local_copy(struct dd_region *to, struct dd_op *op, u64 at,
-			  u64 done, size_t len)
-{
-	while (len) {
-		bool last;
-		size_t n;
-		void *src = dd_region_addr(op->region, op->src + done, &n);
-
-		n = min(n, len);
-		last = done + n == op->sqe.len;
-		op->word = dd_deposit_write(to, at, src, n, last);
-		at += n;
-		done += n;
-		len -= n;
-	}
-}
-
-/* Copy a message of few whole words that crosses no page boundary. */
-static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
-{
-	size_t len = op->sqe.len, src_left, dst_left;
-	void *src, *dst;
-
-	if (!len || len > DD_COPY_BULK)
-		return false;
-	src = dd_region_addr(op->region, op->src, &src_left);
-	dst = dd_region_addr(ch->seg->mem.region, at, &dst_left);
-	if (len > min(src_left, dst_left) || ((unsigned long)dst | (unsigned long)src | len) & 7)
-		return false;
-	op->word = dd_copy_small(dst, src, len);
-	return true;
-}
-
 /*
- * Copy few words of user memory, if it is present. All are loaded before one is stored:
- * after a fault the target is as it was, and the slow path decides.
+ * Copy bytes of @from at @off to @to at @at. Returns the last word of the message if the bytes
+ * are its @last ones, see dd_deposit_write().
  */
-static bool dd_local_copy_present(struct dd_channel *ch, struct dd_op *op, u64 at)
+static __always_inline u64 dd_local_copy(struct dd_region *to, u64 at,
+					 const struct dd_region *from, u64 off, size_t len,
+					 bool last)
 {
-	u64 words[DD_LOCAL_FEW] __uninitialized, *to = words;
-	const u64 __user *from = op->user;
-	size_t n = op->sqe.len / sizeof(u64), left, i;
-	void *dst = dd_region_addr(ch->seg->mem.region, at, &left);
+	size_t n, left;
+	void *dst, *src;
 
-	if (!n || n > DD_LOCAL_FEW || op->sqe.len > left || (op->sqe.len | at) % sizeof(u64))
-		return false;
-	pagefault_disable();
-	if (!user_read_access_begin(from, op->sqe.len))
-		goto err;
-	/* By pointers: a check of an index must not run while user memory is accessible. */
-	for (i = n; i >= 4; i -= 4, to += 4, from += 4) {
-		unsafe_get_user(to[0], from, err_access);
-		unsafe_get_user(to[1], from + 1, err_access);
-		unsafe_get_user(to[2], from + 2, err_access);
-		unsafe_get_user(to[3], from + 3, err_access);
+	if (unlikely(!len))
+		return 0;
+	for (;; len -= n, at += n, off += n) {
+		dst = dd_region_addr(to, at, &n);
+		src = dd_region_addr(from, off, &left);
+		n = min(n, left);
+		if (likely(len <= n))
+			break;
+		dd_copy_words(dst, src, n);
 	}
-	for (; i; i--)
-		unsafe_get_user(*to++, from++, err_access);
-	user_read_access_end();
-	pagefault_enable();
-	op->word = dd_copy_small(dst, words, op->sqe.len);
-	return true;
-
-err_access:
-	user_read_access_end();
-err:
-	pagefault_enable();
-	return false;
+	if (likely(last))
+		return dd_copy_message(dst, src, len);
+	dd_copy_words(dst, src, len);
+	return 0;
 }
 
 /* Copy from wired or user memory. Returns the number of bytes copied. */
-static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p, u64 done)
+static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p)
 {
 	size_t missing;
 
 	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
-		dd_local_copy(p->region, op, p->at, done, p->len);
+		op->word = dd_local_copy(p->region, p->at, op->region, op->src + op->done, p->len,
+					 op->done + p->len == op->sqe.len);
 		return p->len;
 	}
-	missing = dd_deposit_write_user(p->region, p->at, op->user + done, p->len,
-					done + p->len == op->sqe.len, &op->word);
+	missing = dd_deposit_write_user(p->region, p->at, op->user + op->done, p->len,
+					op->done + p->len == op->sqe.len, &op->word);
 	if (unlikely(p->redir))
 		p->redir->count -= missing;
 	return p->len - missing;
@@ -119,6 +76,46 @@ static __always_inline void dd_local_fill(struct dd_note *rec, const void *arg)
 		memcpy(rec->meta, op->sqe.meta, sizeof(rec->meta));
 }
 
+/*
+ * If the last request of an import is done and asked for a note to the importer, post that
+ * note. The channel is locked.
+ */
+static void dd_local_notify(struct dd_import *imp)
+{
+	struct dd_self *s = imp->self;
+	struct dd_due due;
+
+	if (!s->due || s->over || imp->done != imp->submitted || !dd_self_claim(s, &due))
+		return;
+	s->due = false;
+	dd_deposit_post(&due);
+	dd_list_wake(due.list);
+}
+
+static void dd_local_renotify(struct dd_import *imp)
+{
+	spin_lock(&imp->chan->lock);
+	dd_local_notify(imp);
+	spin_unlock(&imp->chan->lock);
+}
+
+/*
+ * A request with DD_SQE_NOTIFY_SELF was executed. If its note to the exporter is withheld, it
+ * is not done: dd_local_posted().
+ */
+static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
+{
+	struct dd_self *s = imp->self;
+
+	s->rec.op = op->sqe.opcode;
+	s->rec.offset = op->sqe.dst;
+	s->rec.len = op->sqe.len;
+	s->rec.tag = op->sqe.tag;
+	s->rec.msgid = imp->submitted;
+	s->due = true;
+	dd_local_notify(imp);
+}
+
 /* Account request @n, which was executed. @done: its note, if any, is posted. */
 static __always_inline void dd_local_account(struct dd_import *imp, const struct dd_op *op,
 					     u64 n, bool done)
@@ -137,6 +134,8 @@ static __always_inline void dd_local_account(struct dd_import *imp, const struct
 	WRITE_ONCE(cell->sent, n);
 	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
+	if (unlikely(op->sqe.flags & DD_SQE_NOTIFY_SELF))
+		dd_local_executed(imp, op);
 }
 
 /* Notify the receiver of a PUT or CAS, and account it. */
@@ -158,30 +157,72 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	trace_dd_deposit(imp, op, n);
 }
 
-/* PUT. If its pieces may have places of their own, the slow path finds them. */
+/*
+ * Whether a request may be executed. None is while the note of an earlier message is withheld:
+ * that message is not done, and requests of an import are done in their order.
+ */
+static __always_inline int dd_local_ready(struct dd_import *imp, const struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+
+	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
+		return -EBUSY;
+	if (likely(!(op->sqe.flags & DD_SQE_NOTIFY_SELF)))
+		return 0;
+	if (imp->self->due)
+		return -EBUSY;
+	return dd_self_room(imp->self, 0) ? 0 : -EAGAIN;
+}
+
+/*
+ * Copy few whole words of user memory, if it is present. All are loaded before one is stored:
+ * after a fault the target is as it was, and the slow path decides.
+ */
+static bool dd_local_copy_user(struct dd_channel *ch, struct dd_op *op, u64 at)
+{
+	u64 words[DD_LOCAL_FEW] __uninitialized;
+	size_t len = op->sqe.len, left, i;
+	void *to = words, *dst;
+
+	dst = dd_region_addr(ch->seg->mem.region, at, &left);
+	if (!len || len > min(left, sizeof(words)) || (len | at) % sizeof(u64))
+		return false;
+	pagefault_disable();
+	if (!user_read_access_begin(op->user, len))
+		goto err;
+	/* By a pointer: a check of an index must not run while user memory is accessible. */
+	for (i = 0; i < len; i += sizeof(u64))
+		unsafe_get_user(*(u64 *)(to + i), (const u64 __user *)(op->user + i), err_access);
+	user_read_access_end();
+	pagefault_enable();
+	op->word = dd_copy_message(dst, words, len);
+	return true;
+
+err_access:
+	user_read_access_end();
+err:
+	pagefault_enable();
+	return false;
+}
+
+/* If the pieces may have places of their own, the slow path finds them. */
 static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
-	u64 at;
+	u64 len = op->sqe.len, at;
 	int err;
 
-	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, len, &at);
+	if (likely(!err))
+		err = dd_local_ready(imp, op);
 	if (unlikely(err))
 		return err;
-	/* The note of the previous message must be posted before the next may come. */
-	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
-		return -EBUSY;
-	if (unlikely(ch->seg->flags & DD_SEGMENT_SPLIT))
+	if (unlikely(ch->seg->flags & DD_SEGMENT_SPLIT || len > DD_COPY_CHUNK))
 		return -EINPROGRESS;
-	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
-		if (!dd_local_copy_present(ch, op, at))
-			return -EINPROGRESS;
-	} else if (!dd_local_copy_small(ch, op, at)) {
-		if (op->sqe.len > DD_COPY_CHUNK)
-			return -EINPROGRESS;
-		op->word = 0;
-		dd_local_copy(ch->seg->mem.region, op, at, 0, op->sqe.len);
-	}
+	if (likely(!(op->sqe.flags & DD_SQE_UNWIRED)))
+		op->word = dd_local_copy(ch->seg->mem.region, at, op->region, op->src, len, true);
+	else if (!dd_local_copy_user(ch, op, at))
+		return -EINPROGRESS;
 	dd_local_finish(imp, op);
 	return 0;
 }
@@ -191,11 +232,14 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
  * reschedule, and check for a fatal signal. The last bytes of a message are copied at once, so
  * as many must be readable.
  */
-static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
+static int dd_local_pause(const struct dd_op *op)
 {
+	const void __user *from = op->user + op->done;
+	size_t want = min_t(u64, op->sqe.len - op->done, DD_COPY_CHUNK);
+
 	if (op->sqe.flags & DD_SQE_UNWIRED &&
-	    (fault_in_readable(op->user + done, want) == want ||
-	     fault_in_readable(op->user + done, min_t(size_t, want, 16))))
+	    (fault_in_readable(from, want) == want ||
+	     fault_in_readable(from, min_t(size_t, want, 16))))
 		return -EFAULT;
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
@@ -260,7 +304,7 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_place p = { .msgid = imp->submitted + 1, .dst = op->sqe.dst };
 	struct dd_channel *ch = imp->chan;
-	u64 len = op->sqe.len, done = 0;
+	u64 len = op->sqe.len;
 	size_t ntail = 0;
 	int err;
 
@@ -268,20 +312,19 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 	if (ch->seg->flags & DD_SEGMENT_SPLIT)
 		ntail = dd_local_last(ch->seg, p.dst, len);
 	for (;;) {
-		p.off = p.dst + done;
-		p.len = min_t(u64, len - ntail - done, dd_local_chunk(ch->seg, p.off));
+		p.off = p.dst + op->done;
+		p.len = min_t(u64, len - ntail - op->done, dd_local_chunk(ch->seg, p.off));
 		err = dd_deposit_place(ch, &p);
 		if (err)
 			return err;
-		done += dd_local_piece(op, &p, done);
-		if (done == len - ntail) {
+		op->done += dd_local_piece(op, &p);
+		if (op->done == len - ntail) {
 			err = ntail ? dd_local_tail(ch, op, &p, ntail) : 0;
 			if (err != -EAGAIN)
 				return err;
 		}
 		spin_unlock(&ch->lock);
-		err = dd_local_pause(op, done,
-				     min_t(u64, len - done, DD_COPY_CHUNK));
+		err = dd_local_pause(op);
 		spin_lock(&ch->lock);
 		if (err)
 			return err;
@@ -298,6 +341,7 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 	    fault_in_readable(op->user, op->sqe.len))
 		return -EFAULT;
 	op->word = 0;
+	op->done = 0;
 	spin_lock(&ch->lock);
 	err = dd_local_deposit(imp, op);
 	if (!err) {
@@ -330,28 +374,27 @@ static size_t dd_local_store(void __user *to, const void *src, size_t len, bool 
 	return missing;
 }
 
-/* Fetch @len bytes at @at of the segment's region; they follow @done others. */
-static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
-			     u64 done, size_t len)
+/* Fetch @len bytes at @at of the segment's region. Returns whether all were copied. */
+static bool dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at, size_t len)
 {
-	size_t n, left = len, missing;
-	bool last;
+	size_t n, missing = 0;
 	void *src;
 
 	lockdep_assert_held(&ch->lock);
-	for (; left; left -= n, done += n, at += n) {
-		src = dd_region_addr(ch->seg->mem.region, at, &n);
-		n = min(n, left);
-		last = done + n == op->sqe.len;
-		if (op->region) {
-			dd_deposit_write(op->region, op->src + done, src, n, last);
-			continue;
-		}
-		missing = dd_local_store((void __user *)op->user + done, src, n, last);
-		if (missing)
-			return len - left + n - missing;
+	if (op->region) {
+		dd_local_copy(op->region, op->src + op->done, ch->seg->mem.region, at, len,
+			      op->done + len == op->sqe.len);
+		op->done += len;
+		return true;
 	}
-	return len;
+	for (; len && !missing; len -= n, at += n) {
+		src = dd_region_addr(ch->seg->mem.region, at, &n);
+		n = min(n, len);
+		missing = dd_local_store((void __user *)op->user + op->done, src, n,
+					 op->done + n == op->sqe.len);
+		op->done += n - missing;
+	}
+	return !missing;
 }
 
 static int dd_local_get(struct dd_import *imp, struct dd_op *op)
@@ -360,12 +403,13 @@ static int dd_local_get(struct dd_import *imp, struct dd_op *op)
 	u64 at;
 	int err;
 
-	err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst, op->sqe.len, &at);
+	err = dd_local_ready(imp, op);
+	if (!err)
+		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst, op->sqe.len, &at);
 	if (err)
 		return err;
-	/* The slow path faults in what is missing, and begins again. */
-	if (op->sqe.len > DD_COPY_CHUNK ||
-	    dd_local_fetch(ch, op, at, 0, op->sqe.len) < op->sqe.len)
+	op->done = 0;
+	if (op->sqe.len > DD_COPY_CHUNK || !dd_local_fetch(ch, op, at, op->sqe.len))
 		return -EINPROGRESS;
 	dd_local_account(imp, op, imp->submitted + 1, true);
 	return 0;
@@ -374,26 +418,26 @@ static int dd_local_get(struct dd_import *imp, struct dd_op *op)
 /* Like dd_local_put_slow(), in the other direction. */
 static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 {
-	u64 len = op->sqe.len, done = 0, at;
 	struct dd_channel *ch = imp->chan;
+	u64 len = op->sqe.len, at;
 	size_t most;
 	int err = 0;
 
 	spin_lock(&ch->lock);
 	for (;;) {
-		most = min_t(u64, len - done, dd_local_chunk(ch->seg, op->sqe.dst + done));
-		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + done, most, &at);
+		most = min_t(u64, len - op->done, dd_local_chunk(ch->seg, op->sqe.dst + op->done));
+		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + op->done, most, &at);
 		if (err)
 			break;
-		done += dd_local_fetch(ch, op, at, done, most);
-		if (done == len) {
+		dd_local_fetch(ch, op, at, most);
+		if (op->done == len) {
 			dd_local_account(imp, op, imp->submitted + 1, true);
 			break;
 		}
 		spin_unlock(&ch->lock);
-		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		most = min_t(u64, len - op->done, DD_COPY_CHUNK);
 		if (!op->region &&
-		    fault_in_safe_writeable(op->user + done, most) == most)
+		    fault_in_safe_writeable(op->user + op->done, most) == most)
 			err = -EFAULT;
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
@@ -406,48 +450,8 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-/*
- * If the last request of an import is done and asked for a note to the importer, post that
- * note. The channel is locked.
- */
-static void dd_local_notify(struct dd_import *imp)
-{
-	struct dd_self *s = imp->self;
-	struct dd_due due;
-
-	if (!s->due || s->over || imp->done != imp->submitted || !dd_self_claim(s, &due))
-		return;
-	s->due = false;
-	dd_deposit_post(&due);
-	dd_list_wake(due.list);
-}
-
-static void dd_local_renotify(struct dd_import *imp)
-{
-	spin_lock(&imp->chan->lock);
-	dd_local_notify(imp);
-	spin_unlock(&imp->chan->lock);
-}
-
-/*
- * A request with DD_SQE_NOTIFY_SELF was executed. If its note to the exporter is withheld, it
- * is not done: dd_local_posted(). The channel is locked.
- */
-static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
-{
-	struct dd_self *s = imp->self;
-
-	s->rec.op = op->sqe.opcode;
-	s->rec.offset = op->sqe.dst;
-	s->rec.len = op->sqe.len;
-	s->rec.tag = op->sqe.tag;
-	s->rec.msgid = imp->submitted;
-	s->due = true;
-	dd_local_notify(imp);
-}
-
 /* Store the result of a CAS at @to. */
-static int dd_local_cas(struct dd_import *imp, struct dd_op *op, void *to)
+static int dd_local_swap(struct dd_import *imp, struct dd_op *op, void *to)
 {
 	size_t len = op->sqe.len;
 	int err;
@@ -462,6 +466,18 @@ static int dd_local_cas(struct dd_import *imp, struct dd_op *op, void *to)
 	return 0;
 }
 
+static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
+{
+	int err = dd_local_ready(imp, op);
+	size_t left;
+
+	if (err)
+		return err;
+	if (!op->region)
+		return -EINPROGRESS;
+	return dd_local_swap(imp, op, dd_region_addr(op->region, op->src, &left));
+}
+
 /* Pin the page of the result first: if that fails, the word is not replaced. */
 static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 {
@@ -474,13 +490,20 @@ static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 	if (err != 1)
 		return -EFAULT;
 	spin_lock(&ch->lock);
-	err = dd_local_cas(imp, op, page_address(page) + offset_in_page(to));
+	err = dd_local_swap(imp, op, page_address(page) + offset_in_page(to));
 	spin_unlock(&ch->lock);
 	unpin_user_pages_dirty_lock(&page, 1, true);
 	return err;
 }
 
 static int dd_local_note(struct dd_import *imp, struct dd_op *op)
+{
+	int err = dd_local_ready(imp, op);
+
+	return err ? err : -EINPROGRESS;
+}
+
+static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	size_t n, left, len = op->sqe.len;
@@ -509,66 +532,6 @@ static int dd_local_note(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-static int dd_local_slow(struct dd_import *imp, struct dd_op *op)
-{
-	struct dd_channel *ch = imp->chan;
-	int err;
-
-	switch (op->sqe.opcode) {
-	case DD_OP_PUT:
-		err = dd_local_put_slow(imp, op);
-		break;
-	case DD_OP_GET:
-		err = dd_local_get_slow(imp, op);
-		break;
-	case DD_OP_CAS:
-		err = dd_local_cas_slow(imp, op);
-		break;
-	default:
-		err = dd_local_note(imp, op);
-	}
-	if (!err && op->sqe.flags & DD_SQE_NOTIFY_SELF) {
-		spin_lock(&ch->lock);
-		dd_local_executed(imp, op);
-		spin_unlock(&ch->lock);
-	}
-	return err;
-}
-
-/*
- * Operations other than PUT, or with DD_SQE_NOTIFY_SELF. They are not executed while the note
- * of an earlier message is withheld: that message is not done, and requests of an import are
- * done in their order.
- */
-static int dd_local_other(struct dd_import *imp, struct dd_op *op)
-{
-	bool notify = op->sqe.flags & DD_SQE_NOTIFY_SELF;
-	struct dd_channel *ch = imp->chan;
-	int err = -EINPROGRESS;
-	size_t left;
-
-	if (ch->withheld && !dd_channel_retry(ch))
-		return -EBUSY;
-	if (notify && imp->self->due)
-		return -EBUSY;
-	if (notify && !dd_self_room(imp->self, 0))
-		return -EAGAIN;
-	switch (op->sqe.opcode) {
-	case DD_OP_PUT:
-		err = dd_local_put(imp, op);
-		break;
-	case DD_OP_GET:
-		err = dd_local_get(imp, op);
-		break;
-	case DD_OP_CAS:
-		if (op->region)
-			err = dd_local_cas(imp, op, dd_region_addr(op->region, op->src, &left));
-	}
-	if (!err && notify)
-		dd_local_executed(imp, op);
-	return err;
-}
-
 /* A withheld note of the import is posted. */
 static void dd_local_posted(struct dd_channel *ch)
 {
@@ -582,9 +545,24 @@ static void dd_local_posted(struct dd_channel *ch)
 }
 
 const struct dd_link_ops dd_link_local = {
-	.put = dd_local_put,
-	.other = dd_local_other,
-	.slow = dd_local_slow,
+	.op = {
+		[DD_OP_PUT] = dd_local_put,
+		[DD_OP_GET] = dd_local_get,
+		[DD_OP_CAS] = dd_local_cas,
+		[DD_OP_NOTE] = dd_local_note,
+	},
+	.slow = {
+		[DD_OP_PUT] = dd_local_put_slow,
+		[DD_OP_GET] = dd_local_get_slow,
+		[DD_OP_CAS] = dd_local_cas_slow,
+		[DD_OP_NOTE] = dd_local_note_slow,
+	},
 	.renotify = dd_local_renotify,
+	.posted = dd_local_posted,
+};
+
+const struct dd_link_ops dd_link_local_put = {
+	.op[DD_OP_PUT] = dd_local_put,
+	.slow[DD_OP_PUT] = dd_local_put_slow,
 	.posted = dd_local_posted,
 };

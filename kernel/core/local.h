@@ -5,6 +5,8 @@
 
 #include "core/hooks.h"
 
+/* Of imports of segments, and of those that are part of a connection: these only put. */
 extern const struct dd_link_ops dd_link_local;
+extern const struct dd_link_ops dd_link_local_put;
 
 #endif /* _DD_LOCAL_H */

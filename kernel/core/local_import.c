@@ -94,7 +94,6 @@ static void dd_local_end(struct dd_obj *obj)
 const struct dd_obj_ops dd_local_import_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
-	.all_ops = true,
 	.endable = true,
 	.end = dd_local_end,
 	.release = dd_local_release,

@@ -19,9 +19,10 @@ struct dd_region;
  * @sqe: copy of the request
  * @raw: the same, as words
  * @region: source region, or for GET and CAS the destination; or NULL
- * @counted: this request, not its connection, holds the reference to @region
+ * @held: region to which this request holds a reference, or NULL
  * @src: offset in @region
  * @user: source or destination address, if @region is NULL
+ * @done: bytes copied so far, of a request whose bytes are copied in pieces
  * @word: last word of the message, after the deposit
  */
 struct dd_op {
@@ -30,9 +31,10 @@ struct dd_op {
 		u64 raw[sizeof(struct dd_sqe) / 8];
 	};
 	struct dd_region *region;
-	bool counted;
+	struct dd_region *held;
 	u64 src;
 	const void __user *user;
+	u64 done;
 	u64 word;
 };
 

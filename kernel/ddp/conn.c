@@ -180,7 +180,7 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 
 		refcount_inc(&y->mem);
 		x->other = y;
-		x->chan.link = &dd_link_local;
+		x->chan.link = &dd_link_local_put;
 		x->chan.importer = &y->imp;
 		x->imp.chan = &y->chan;
 		x->imp.size = y->seg.mem.length;

@@ -157,7 +157,7 @@ int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg)
 			return -EAGAIN;
 		}
 	}
-	r = dd_remote_alloc(peer);
+	r = dd_remote_alloc(peer, &dd_link_remote_put);
 	dd_peer_put(peer);
 	if (!r)
 		return -ENOMEM;
@@ -232,7 +232,7 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	cid.uid = make_kuid(&init_user_ns, le32_to_cpu(end->uid));
 	/* The client is on another node: charge the server's user and memcg. */
 	before = dd_owner_enter(svc->obj.ctx);
-	call.r = dd_remote_alloc(peer);
+	call.r = dd_remote_alloc(peer, &dd_link_remote_put);
 	err = call.r ? dd_remote_register(call.r) : -ENOMEM;
 	if (!err)
 		err = dd_service_accept(svc, end->type, &cid, NULL, &call);

@@ -34,7 +34,7 @@ MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 /* Whether the import is of a connection within this node. */
 static bool dd_direct_local(const struct dd_import *imp)
 {
-	return imp->chan->link == &dd_link_local && !imp->obj.ops->all_ops;
+	return imp->chan->link == &dd_link_local_put;
 }
 
 static int dd_direct_allowed(const struct dd_import *imp)
@@ -643,7 +643,7 @@ u64 dd_direct_received(const struct dd_channel *ch)
 {
 	const struct dd_import *imp = ch->importer;
 
-	if (ch->link == &dd_link_local && READ_ONCE(imp->path) == DD_PATH_DIRECT)
+	if (ch->link == &dd_link_local_put && READ_ONCE(imp->path) == DD_PATH_DIRECT)
 		return dd_direct_sent(imp);
 	return READ_ONCE(ch->received);
 }

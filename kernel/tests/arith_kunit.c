@@ -192,23 +192,6 @@ static void copy_words__every_alignment(struct kunit *test)
 			}
 }
 
-static void copy_small__every_length(struct kunit *test)
-{
-	u64 *src = kunit_kzalloc(test, 600, GFP_KERNEL);
-	u64 *dst = kunit_kzalloc(test, 600, GFP_KERNEL);
-	size_t n;
-
-	get_random_bytes(src, 600);
-	for (n = 1; n <= DD_COPY_BULK / 8; n++) {
-		memset(dst, 0xa5, 600);
-		KUNIT_ASSERT_EQ(test, dd_copy_small(dst + 1, src, 8 * n),
-				src[n - 1]);
-		KUNIT_ASSERT_EQ(test, 0, memcmp(dst + 1, src, 8 * n));
-		KUNIT_ASSERT_EQ(test, dst[0], 0xa5a5a5a5a5a5a5a5ull);
-		KUNIT_ASSERT_EQ(test, dst[n + 1], 0xa5a5a5a5a5a5a5a5ull);
-	}
-}
-
 static void copy_last__is_a_word_or_a_tail(struct kunit *test)
 {
 	void *at = (void *)0x1000;
@@ -234,7 +217,6 @@ static void copy_final__returns_what_it_stored(struct kunit *test)
 
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE(copy_words__every_alignment),
-	KUNIT_CASE(copy_small__every_length),
 	KUNIT_CASE(copy_last__is_a_word_or_a_tail),
 	KUNIT_CASE(copy_final__returns_what_it_stored),
 	{}

@@ -253,8 +253,7 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 	struct dd_udp_sink to __uninitialized;
 
 	if (likely((c->left || dd_udp_step_fast(c)) && c->left >= len &&
-		   s->room >= len && len >= DD_COPY_BULK &&
-		   IS_ALIGNED((unsigned long)s->to, 8))) {
+		   s->room >= len && IS_ALIGNED((unsigned long)s->to, 8))) {
 		dd_copy_bulk((u64 *)s->to, (const u64 *)c->p, len);
 		c->p += len;
 		c->left -= len;

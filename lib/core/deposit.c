@@ -8,7 +8,11 @@
 
 #include "deposit.h"
 
-#define COPY_BULK	512	/* bytes, from which memcpy() is faster */
+/*
+ * Bytes, from which memcpy() is faster. It may store a word twice, and undo a swap by another
+ * process in between: dd_put() forbids such swaps. The kernel cannot, and stores each word once.
+ */
+#define COPY_BULK	512
 
 typedef uint32_t any_u32 __attribute__((aligned(1), may_alias));
 typedef uint16_t any_u16 __attribute__((aligned(1), may_alias));
@@ -65,7 +69,7 @@ static size_t last_len(const char *dst, size_t len)
 }
 
 /*
- * Deposit a message: aligned words by single stores, and the last word last, because
+ * Deposit a message: aligned words as a whole, and the last word last, because
  * the receiver may poll it. Returns the last aligned word, or the tail after it.
  */
 uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)

@@ -271,7 +271,7 @@ static bool app_submit(struct app *app)
 	if (ch->dead)
 		err = -ECONNRESET;
 	else
-		err = r->kind == PUT ? ch->link->put(imp, &op) : ch->link->other(imp, &op);
+		err = ch->link->op[op.sqe.opcode](imp, &op);
 	spin_unlock(&ch->lock);
 	if (err) {
 		*r = was;
