@@ -289,6 +289,7 @@ static bool rest_look(struct dd *h, struct ddi_list *l, const struct dd_note *cl
 	const struct ddi_conn *c = ddi_conn_of(h, close->conn);
 	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0, i = 0;
 	const struct ddi_direct_rx *rx;
+	struct found at = { };
 	uint64_t pos, head;
 
 	while (i < n && l->rx[i].unit != unit)
@@ -304,8 +305,10 @@ static bool rest_look(struct dd *h, struct ddi_list *l, const struct dd_note *cl
 	/* None twice: their sender may write them again. */
 	for (pos = head > l->rest ? head : l->rest; pos < close->word && pos - head <= rx->mask;
 	     pos++)
-		if (direct_look(rx, pos, f) && (uint32_t)f->word == DD_SERIAL_ID(close->conn))
+		if (direct_look(rx, pos, &at) && (uint32_t)at.word == DD_SERIAL_ID(close->conn)) {
+			*f = at;
 			return true;
+		}
 	return false;
 }
 
