@@ -57,7 +57,6 @@ static void direct_close(struct dd *h, struct ddi_conn *c)
 	struct ddi_direct_tx *tx = c->tx;
 
 	c->tx_ask = 0;
-	c->quick = NULL;
 	ddi_store(&c->tx, NULL);
 	if (tx)
 		ddi_direct_close(h, tx);

@@ -34,7 +34,6 @@ struct ddi_conn {
 	size_t recv_size;
 	char *send;
 	size_t send_size;
-	struct ddi_direct_tx *quick;	/* @tx, unless @guarded or @send_size < DDI_COPY_SHORT */
 	uint64_t tx_ask;	/* messages sent before it asks for a direct path; @lock */
 	struct ddi_batch *batch;	/* the batch that has locked it */
 	uint32_t most;		/* limit of messages in flight, whatever the window is */

@@ -233,11 +233,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 /* Ask for a direct path, and send by it from now on. */
 static DDI_NOINLINE void direct_open(struct dd *h, struct ddi_conn *c)
 {
-	struct ddi_direct_tx *tx = ddi_direct_open(h, c->cell, c->serial, &c->tx_ask);
-
-	ddi_store(&c->tx, tx);
-	if (!c->guarded && c->send_size >= DDI_COPY_SHORT)
-		c->quick = tx;
+	ddi_store(&c->tx, ddi_direct_open(h, c->cell, c->serial, &c->tx_ask));
 }
 
 /*
@@ -334,12 +330,9 @@ static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c, struct ddi_dir
 static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *addr,
 				  size_t len, size_t roffset)
 {
-	struct ddi_direct_tx *tx = c->tx;
+	uint64_t word = ddi_deposit_any(c->tx->block + roffset, addr, len);
 
-	if (!own_source(c, addr, len) || !inside(roffset, len, tx->size))
-		return send_other(h, c, addr, len, roffset);
-	return send_post(h, c, tx, ddi_deposit_any(tx->block + roffset, addr, len), len,
-			 roffset);
+	return send_post(h, c, c->tx, word, len, roffset);
 }
 
 /*
@@ -356,17 +349,15 @@ DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_
 		return send_slow(h, conn, addr, len, roffset, NULL);
 	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
 		return send_slow(h, conn, addr, len, roffset, c);
-	tx = c->quick;
-	if (!tx || ddi_unlikely(ddi_load(&c->cell->error)) ||
+	tx = c->tx;
+	if (!tx || ddi_unlikely(c->guarded) || ddi_unlikely(ddi_load(&c->cell->error)) ||
 	    ddi_unlikely(!ddi_load(&ddi_head(h)->node_up)) ||
+	    ddi_unlikely(!own_source(c, addr, len)) ||
+	    ddi_unlikely(!inside(roffset, len, tx->size)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!ddi_direct_drained(tx))))
 		return send_other(h, c, addr, len, roffset);
 	if (!ddi_is_short(len, roffset))
 		return send_long(h, c, addr, len, roffset);
-	/* Neither buffer is shorter than a short message. */
-	if (ddi_unlikely((size_t)(addr - c->send) > c->send_size - len) ||
-	    ddi_unlikely(roffset > tx->size - len))
-		return send_other(h, c, addr, len, roffset);
 	return send_post(h, c, tx, ddi_deposit_short(tx->block + roffset, addr, len), len,
 			 roffset);
 }

@@ -43,19 +43,24 @@ int ddi_error(int error)
 	return error;
 }
 
-static const char *const texts[] = {
-	[EBADID - EBADID] = "no such identifier in this process",
-	[EBADSERVER - EBADID] = "no such service, or no way to its node",
-	[ENOCMP - EBADID] =
-		"direct deposit is not running (module dd not loaded, or node down)",
-	[ENORESOURCE - EBADID] = "out of kernel resources",
-	[ECONNCLOSE - EBADID] = "connection closed by the other end",
-	[ESLOTBUSY - EBADID] = "a request is outstanding, its reply has not been consumed",
-	[EBADTYPE - EBADID] = "not allowed on a connection of this type",
-	[EBADRANGE - EBADID] = "message not inside the buffer",
-	[ENOTREADY - EBADID] = "the receiver is a full window of messages behind",
-	[EMEMLOCK - EBADID] =
-		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l",
+/* The protocol's: the system's number that is next to it, and the text. */
+static const struct {
+	int system;
+	const char *text;
+} errors[] = {
+	[EBADID - EBADID] = { EBADF, "no such identifier in this process" },
+	[EBADSERVER - EBADID] = { EHOSTUNREACH, "no such service, or no way to its node" },
+	[ENOCMP - EBADID] = { ENODEV,
+		"direct deposit is not running (module dd not loaded, or node down)" },
+	[ENORESOURCE - EBADID] = { ENOMEM, "out of kernel resources" },
+	[ECONNCLOSE - EBADID] = { ECONNRESET, "connection closed by the other end" },
+	[ESLOTBUSY - EBADID] = { EBUSY,
+		"a request is outstanding, its reply has not been consumed" },
+	[EBADTYPE - EBADID] = { EINVAL, "not allowed on a connection of this type" },
+	[EBADRANGE - EBADID] = { ERANGE, "message not inside the buffer" },
+	[ENOTREADY - EBADID] = { EAGAIN, "the receiver is a full window of messages behind" },
+	[EMEMLOCK - EBADID] = { EDQUOT,
+		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l" },
 };
 
 /* A constant string, or NULL. Those of strerror() are constant in musl, and not in glibc. */
@@ -74,29 +79,16 @@ DD_API const char *dd_strerror(int error)
 	unsigned int n = error < 0 ? -(unsigned int)error : (unsigned int)error;
 
 	if (n >= EBADID && n <= EMEMLOCK)
-		return texts[n - EBADID];
+		return errors[n - EBADID].text;
 	text = n <= 4095 ? system_text(n) : NULL;
 	return text ? text : "unknown error";
 }
-
-static const int systems[] = {
-	[EBADID - EBADID] = EBADF,
-	[EBADSERVER - EBADID] = EHOSTUNREACH,
-	[ENOCMP - EBADID] = ENODEV,
-	[ENORESOURCE - EBADID] = ENOMEM,
-	[ECONNCLOSE - EBADID] = ECONNRESET,
-	[ESLOTBUSY - EBADID] = EBUSY,
-	[EBADTYPE - EBADID] = EINVAL,
-	[EBADRANGE - EBADID] = ERANGE,
-	[ENOTREADY - EBADID] = EAGAIN,
-	[EMEMLOCK - EBADID] = EDQUOT,
-};
 
 DD_API int dd_errno(int error)
 {
 	int n = error < 0 ? -error : error;
 
-	return n >= EBADID && n <= EMEMLOCK ? systems[n - EBADID] : n;
+	return n >= EBADID && n <= EMEMLOCK ? errors[n - EBADID].system : n;
 }
 
 /* Keep a text that explains @error, of the kernel or of the library, for dd_last_error(). */

@@ -180,24 +180,24 @@ DD_API int dd_max_nodes(struct dd *h)
 	return ddi_load(&ddi_head(h)->maxnodes);
 }
 
+static int info_get(struct dd *h, struct dd_info *info)
+{
+	*info = (struct dd_info){ .size = sizeof(*info) };
+	return ddi_alive(h) ? ddi_error(ddi_ioctl(h, DD_IOC_INFO, info)) : -EBADID;
+}
+
 DD_API int dd_pid(struct dd *h)
 {
-	struct dd_info info = { .size = sizeof(info) };
-	int ret;
+	struct dd_info info;
+	int ret = info_get(h, &info);
 
-	if (!ddi_alive(h))
-		return -EBADID;
-	ret = ddi_ioctl(h, DD_IOC_INFO, &info);
-	return ret < 0 ? ddi_error(ret) : (int)info.pid;
+	return ret < 0 ? ret : (int)info.pid;
 }
 
 DD_API int dd_packet_size(struct dd *h)
 {
-	struct dd_info info = { .size = sizeof(info) };
-	int ret;
+	struct dd_info info;
+	int ret = info_get(h, &info);
 
-	if (!ddi_alive(h))
-		return -EBADID;
-	ret = ddi_ioctl(h, DD_IOC_INFO, &info);
-	return ret < 0 ? ddi_error(ret) : (int)info.packet_size;
+	return ret < 0 ? ret : (int)info.packet_size;
 }
