@@ -223,9 +223,18 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 	return 0;
 }
 
-/* On failure *@unit is 0, for which dd_area_free() does nothing. */
-static int dd_area_get(struct dd_area *area, u32 units, u32 span, u32 align,
-		       u32 *unit)
+/**
+ * dd_area_alloc_span() - allocate consecutive units that can be extended
+ * @area: the area
+ * @units: number of units
+ * @span: number of units that should be free from the first one on, for
+ *	dd_area_extend(); they are not reserved
+ * @align: mask of the bits that must be zero in the number of the first one
+ * @unit: (out) number of the first unit; 0 on failure, for which dd_area_free() does nothing
+ *
+ * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
+ */
+int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 align, u32 *unit)
 {
 	int err = dd_area_reserve(area, units, span, align, unit);
 
@@ -236,25 +245,10 @@ static int dd_area_get(struct dd_area *area, u32 units, u32 span, u32 align,
 	return err;
 }
 
-/**
- * dd_area_alloc_span() - allocate consecutive units that can be extended
- * @area: the area
- * @units: number of units
- * @span: number of units that should be free from the first one on, for
- *	dd_area_extend(); they are not reserved
- * @unit: (out) number of the first unit; 0 on failure
- *
- * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
- */
-int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 *unit)
-{
-	return dd_area_get(area, units, span, 0, unit);
-}
-
 /* Like dd_area_alloc_span(), not to be extended. */
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 {
-	return dd_area_alloc_span(area, units, units, unit);
+	return dd_area_alloc_span(area, units, units, 0, unit);
 }
 
 /*
@@ -265,7 +259,7 @@ int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 {
 	u32 align = min_t(u32, units, DD_PAGE_UNITS) - 1;
 
-	return dd_area_get(area, units, units, align, unit);
+	return dd_area_alloc_span(area, units, units, align, unit);
 }
 
 /* Allocate the @more units behind an allocation; -ENOSPC if they are in use. */

@@ -35,7 +35,7 @@ void dd_area_exit(struct dd_area *area);
 void dd_area_close(struct dd_area *area);
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit);
-int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 *unit);
+int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 align, u32 *unit);
 int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
 void dd_area_free(struct dd_area *area, u32 unit, u32 units);
 struct page *dd_area_page(struct dd_area *area, unsigned long index);

@@ -51,7 +51,7 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 	/* A ring grows by doubling. */
 	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
 	err = dd_area_alloc_span(dd_list_area(list), 1u << order,
-				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS), &unit);
+				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS), 0, &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
