@@ -389,7 +389,6 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 /* Flags of struct dd_import_attr */
 #define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
 #define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
-#define DD_IMPORT_NOTIFY	0x8	/* requests with DD_NOTIFY_SELF are permitted */
 #define DD_IMPORT_UID		0x10	/* only a segment that user @uid has exported */
 #define DD_IMPORT_BLOCK		0x100	/* wait until the import is made; no note reports that */
 
@@ -401,11 +400,9 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * @key: padded with zeros
  * @rights: DD_CAN_* that are needed
  * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED or DD_KEY_ID
- * @depth: requests to another node that may be under way, and with DD_IMPORT_NOTIFY own notes
- *	that may be unread, 1 to 64; 0 is 16
- * @list: note list of dd_list() for a note when the import is made or has failed, and for those
- *	of DD_NOTIFY_SELF; or 0
- * @cookie: for the records of these notes; 0 without @list
+ * @depth: requests to another node that may be under way, 1 to 64; 0 is 16
+ * @list: note list of dd_list() for a note when the import is made or has failed; or 0
+ * @cookie: for the record of this note; 0 without @list
  * @uid: with DD_IMPORT_UID the user, else 0
  */
 struct dd_import_attr {
@@ -571,9 +568,9 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
 /**
  * DOC: requests that the caller does not wait for
  *
- * dd_put_async(), dd_get_async() and dd_cas_async() begin requests. With DD_NOTIFY_SELF the
- * caller gets a note of type DD_NOTE_DONE in @list of struct dd_import_attr when the request is
- * over, also on one node: see struct dd_note of <linux/dd.h>. Its @error is 0, the error number
+ * dd_put_async(), dd_get_async() and dd_cas_async() begin requests. With a @list that
+ * dd_import_list() has attached to the import, the caller gets a note of type DD_NOTE_DONE there
+ * when the request is over, also on one node: see struct dd_note of <linux/dd.h>. Its @error is 0, the error number
  * with which the other node has refused the request, or EIO if the outcome is not known. A
  * call that returns an error posts no note.
  *
@@ -581,8 +578,21 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * async-signal-safe, also in a handler that has interrupted one of them with the same import. The
  * handler must return: siglongjmp() out of it would leave a request that uses the caller's memory.
  */
-#define DD_NOTIFY_SELF	0x10	/* post a note to the importer */
 #define DD_CAS_STATUS	0x8	/* dd_cas_async(): store 1 if it has replaced the word, else 2 */
+
+/**
+ * dd_import_list() - let requests of an import notify the caller in a list
+ * @mem: the import, which may be pending
+ * @list: note list of dd_list()
+ * @depth: notes that may be unread there, of this import, 1 to 64; 0 is 16
+ * @cookie: for the records of these notes
+ *
+ * An import may have several lists, until it ends. Async-signal-safe.
+ *
+ * Return: 0; -EEXIST (it has this list), -ENOENT (no such list), -EINVAL, -ENOMEM, -ENOSPC,
+ * -EDQUOT, -ESTALE.
+ */
+int dd_import_list(struct dd_mem *mem, int list, unsigned int depth, uint64_t cookie);
 
 /**
  * dd_put_async() - begin to write to a segment
@@ -591,19 +601,21 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  *	done
  * @len: number of bytes, below 2 GiB
  * @offset: where to, in the segment
- * @flags: DD_PUT_NOTIFY and DD_NOTIFY_SELF, combined
+ * @flags: 0 or DD_PUT_NOTIFY
+ * @list: of dd_import_list(), for a note when the request is over; or 0
  *
  * Requests of an import are executed in the order of the calls. On one node the call is the
- * same as dd_put(), but for DD_NOTIFY_SELF.
+ * same as dd_put(), unless there is a @list.
  *
  * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests (see
  * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is, or any is
  * while another thread waits in dd_put(), dd_get(), dd_cas() or dd_note() to begin one, or the
  * memory for one more would exceed RLIMIT_MEMLOCK until those under way are done; -EAGAIN
- * (DD_NOTIFY_SELF: as many own notes are unread as may be); other errors as of dd_put().
+ * (as many notes in @list are unread as may be); -ENOENT (the import does not have @list); other
+ * errors as of dd_put().
  */
 int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
-		     unsigned int flags);
+		     unsigned int flags, int list);
 
 /**
  * dd_get_async() - begin to read from a segment
@@ -611,12 +623,11 @@ int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t o
  * @dst: where to; not defined until the request is done
  * @len: number of bytes, below 2 GiB
  * @offset: where from, in the segment
- * @flags: 0 or DD_NOTIFY_SELF
+ * @list: as of dd_put_async()
  *
  * Return: as dd_put_async(), but for -EBUSY: as many requests are under way as may be.
  */
-int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset,
-		     unsigned int flags);
+int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset, int list);
 
 /**
  * dd_cas_async() - begin to compare and swap a word of a segment
@@ -627,12 +638,13 @@ int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset,
  * @replace: the value to replace it by
  * @was: @len aligned bytes for the value that the word had, or with DD_CAS_STATUS for 1 or 2;
  *	not defined until the request is done
- * @flags: DD_PUT_NOTIFY, DD_CAS_STATUS and DD_NOTIFY_SELF, combined
+ * @flags: DD_PUT_NOTIFY and DD_CAS_STATUS, combined
+ * @list: as of dd_put_async()
  *
  * Return: as dd_put_async().
  */
 int64_t dd_cas_async(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
-		     uint64_t replace, void *was, unsigned int flags);
+		     uint64_t replace, void *was, unsigned int flags, int list);
 
 /**
  * dd_wait() - wait until a request is done

@@ -25,6 +25,7 @@
 #include "core/area.h"
 #include "core/bounds.h"
 #include "core/charge.h"
+#include "core/completion.h"
 #include "core/deposit.h"
 #include "core/exported.h"
 #include "core/hooks.h"
@@ -71,7 +72,7 @@ static void dd_far_release(struct dd_obj *obj)
 			dd_uncharge(ctx, dd_remote_ops_size(f->depth));
 		dd_remote_put(f->r);
 	}
-	dd_self_free(&f->imp);
+	dd_completions_free(&f->imp);
 	kfree_rcu(f, imp.rcu);
 	dd_uncharge(ctx, sizeof(*f) + sizeof(struct dd_remote));
 	dd_ctx_put(ctx);
@@ -114,27 +115,26 @@ static void dd_far_end(struct dd_obj *obj)
 		/* Another thread may wait for a request. */
 		dd_ctx_wake(obj->ctx);
 	}
-	dd_self_end(&f->imp);
+	dd_completions_end(&f->imp);
 	dd_obj_put(obj);
 }
 
 /*
- * Post the notes to the importer that are due. The importer may end the import at the same time,
- * and sets @over under the list's lock before it stops using the list.
+ * Post the notes of a request to the importer. The importer may end the import at the same time,
+ * and sets @ended under the list's lock before it stops using the list.
  */
-static void dd_far_notify(struct dd_far_import *f)
+static void dd_far_notify(struct dd_far_import *f, u64 n)
 {
-	struct dd_self *s = f->imp.self;
-	struct dd_remote *r = f->r;
+	struct dd_completion *c = f->r->op[n % f->r->nops].completion;
 	struct dd_due due;
-	u64 n;
 
-	mutex_lock(&s->list->lock);
-	for (n = f->imp.done + 1; n <= f->imp.submitted && !s->over; n++)
-		if (r->op[n % r->nops].self && dd_remote_self_claim(r, n, &due))
-			dd_deposit_post(&due);
-	mutex_unlock(&s->list->lock);
-	dd_list_wake(s->list);
+	if (!c)
+		return;
+	mutex_lock(&c->list->lock);
+	if (!c->ended && dd_remote_completion_claim(f->r, n, &due))
+		dd_deposit_post(&due);
+	mutex_unlock(&c->list->lock);
+	dd_list_wake(c->list);
 }
 
 /* The other node has ended the access. It may have executed requests that it did not report. */
@@ -153,8 +153,8 @@ static void dd_far_lost(struct dd_obj *obj)
 		WRITE_ONCE(cell->result[n % DD_RESULTS], EIO);
 	/* Release: a thread that reads the error also reads the results above. */
 	smp_store_release(&cell->cell.error, error);
-	if (imp->self)
-		dd_far_notify(f);
+	for (n = imp->done + 1; n <= imp->submitted; n++)
+		dd_far_notify(f, n);
 	dd_ctx_wake(obj->ctx);
 }
 

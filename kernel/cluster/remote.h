@@ -22,10 +22,10 @@ struct dd_udp_peer;
  * @src: offset in @region
  * @copy: copy of a source that is not wired memory; or NULL
  * @len: bytes of the request; for a GET or CAS, bytes of the result, which is stored in @region
- *	at @src. Valid if @awaited or @self is set
+ *	at @src. Valid if @awaited or @completion is set
  * @status: for a CAS: store a status, not the old value (DD_SQE_STATUS)
  * @awaited: the reply has not arrived yet
- * @self: the note to the importer is not posted yet
+ * @completion: where the note to the importer is to be posted; NULL if it was, or if there is none
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
@@ -35,7 +35,7 @@ struct dd_remote_op {
 	u32 len;
 	bool status;
 	bool awaited;
-	bool self;
+	struct dd_completion *completion;
 };
 
 /**
@@ -87,7 +87,7 @@ struct dd_drain {
  *	reply are not done yet. Under the peer's lock
  * @awaited: messages that await a reply; under the peer's lock
  * @gets: GETs among them; under the peer's lock
- * @notes: messages with @self; under the peer's lock
+ * @notes: messages with @completion; under the peer's lock
  */
 struct dd_remote {
 	refcount_t ref;
@@ -172,7 +172,7 @@ void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
 void dd_remote_await(struct dd_import *imp);
 struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg);
-bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due);
+bool dd_remote_completion_claim(struct dd_remote *r, u64 n, struct dd_due *due);
 void dd_remote_advance(struct dd_remote *r);
 void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		       const u8 *tail, u32 ntail);

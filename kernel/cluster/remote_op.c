@@ -13,6 +13,7 @@
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "core/charge.h"
+#include "core/completion.h"
 #include "core/copy.h"
 #include "core/deposit.h"
 #include "core/hooks.h"
@@ -94,11 +95,16 @@ static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 static int dd_remote_ask(struct dd_remote *r, struct dd_remote_op *rop, const struct dd_op *op)
 {
 	struct dd_tp_msg *msg = &rop->tp.msg;
-	bool self = op->sqe.flags & DD_SQE_NOTIFY_SELF;
+	struct dd_completion *c = NULL;
 
-	if (self && !dd_self_room(r->imp->self, r->notes))
-		return -EAGAIN;
-	rop->self = self;
+	if (op->sqe.flags & DD_SQE_NOTIFY_SELF) {
+		c = dd_completion_find(r->imp, op->sqe.list);
+		if (!c)
+			return -ENOENT;
+		if (!dd_completion_room(c))
+			return -EAGAIN;
+	}
+	rop->completion = c;
 	rop->len = op->sqe.len;
 	if (op->sqe.opcode == DD_OP_PUT)
 		return 0;
@@ -164,7 +170,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 		rop->region = NULL;
 		rop->copy = NULL;
 		rop->awaited = false;
-		rop->self = false;
+		rop->completion = NULL;
 		err = err == -ENOTCONN ? -ECONNRESET : err;
 		goto out;
 	}
@@ -174,7 +180,10 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	op->held = NULL;
 	if (!r->own) {
 		WRITE_ONCE(*dd_remote_result(imp, n), rop->awaited ? DD_RESULT_AWAITED : 0);
-		r->notes += rop->self;
+		if (rop->completion) {
+			rop->completion->pending++;
+			r->notes++;
+		}
 	}
 	if (unlikely(rop->awaited)) {
 		r->awaited++;
@@ -465,30 +474,31 @@ static void dd_remote_count(struct dd_import *imp, u64 n)
 }
 
 /**
- * dd_remote_self_claim() - prepare the note to the importer of a request that is over
+ * dd_remote_completion_claim() - prepare the note to the importer of a request that is over
  * @r: the state. Either the peer is locked, or the import is broken and its list is locked
- * @n: number of the request; its dd_remote_op.self is set
+ * @n: number of the request; its dd_remote_op.completion is set
  * @due: (out) the note, for dd_deposit_post()
  *
- * Return: see dd_self_claim(); always true if the list is locked.
+ * Return: see dd_completion_claim(); always true if the list is locked.
  */
-bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due)
+bool dd_remote_completion_claim(struct dd_remote *r, u64 n, struct dd_due *due)
 {
 	struct dd_remote_op *op = &r->op[n % r->nops];
 	const struct dd_tp_msg *msg = &op->tp.msg;
-	struct dd_self *s = r->imp->self;
+	struct dd_completion *c = op->completion;
 
-	s->rec.op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
+	c->note.op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
 		    msg->op == DD_WIRE_NOTE ? DD_OP_NOTE :
 		    msg->op == DD_WIRE_GET ? DD_OP_GET : DD_OP_CAS;
-	s->rec.offset = msg->dst;
-	s->rec.len = op->len;
-	s->rec.tag = msg->tag;
-	s->rec.msgid = n;
-	s->rec.error = READ_ONCE(*dd_remote_result(r->imp, n));
-	if (!dd_self_claim(s, due))
+	c->note.offset = msg->dst;
+	c->note.len = op->len;
+	c->note.tag = msg->tag;
+	c->note.msgid = n;
+	c->note.error = READ_ONCE(*dd_remote_result(r->imp, n));
+	if (!dd_completion_claim(c, due))
 		return false;
-	op->self = false;
+	op->completion = NULL;
+	c->pending--;
 	r->notes--;
 	return true;
 }
@@ -501,9 +511,9 @@ static u64 dd_remote_done_until(struct dd_remote *r)
 	struct dd_due due;
 
 	while (n < r->confirmed && !r->op[(n + 1) % r->nops].awaited) {
-		if (r->op[++n % r->nops].self) {
+		if (r->op[++n % r->nops].completion) {
 			/* While @n is not done, its entry is not used again. */
-			if (!dd_remote_self_claim(r, n, &due))
+			if (!dd_remote_completion_claim(r, n, &due))
 				return n - 1;
 			dd_remote_count(imp, n);
 			dd_deposit_post(&due);

@@ -84,8 +84,9 @@ typedef int (*dd_op_fn)(struct dd_import *imp, struct dd_op *op);
  * @same: whether one @flush serves two imports; NULL without @flush
  * @await: the caller is about to wait for a counter of the import, of which it holds a
  *	reference; NULL if not needed
- * @renotify: post the notes to the importer that are due, of an import with dd_import.self. The
- *	list is locked; the caller holds a reference. NULL if no import has it
+ * @renotify: post the notes to the importer that are due, of an import with
+ *	dd_import.completions. A list is locked; the caller holds a reference. NULL if no import has
+ *	them
  * @posted: a withheld note of a channel was posted: its message is done. The channel is
  *	locked
  * @report: make @posted known to another node. The channel is not locked; the caller is

@@ -73,102 +73,6 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	return err;
 }
 
-/* ---- notes to the owner -------------------------------------------------- */
-
-static void dd_self_work(struct work_struct *work)
-{
-	struct dd_self *s = container_of(work, struct dd_self, work);
-	struct dd_import *imp = s->imp;
-
-	/* The slots are not being moved, as the list is locked. */
-	mutex_lock(&s->list->lock);
-	imp->chan->link->renotify(imp);
-	mutex_unlock(&s->list->lock);
-	dd_obj_put(&imp->obj);
-}
-
-/* Freed by dd_self_free(), also after an error of a later step. */
-static int dd_self_make(struct dd_import *imp, const struct dd_import_make *arg)
-{
-	struct dd_ctx *ctx = imp->obj.ctx;
-	struct dd_self *s = dd_zalloc(ctx, sizeof(*s));
-	int err;
-
-	if (IS_ERR(s))
-		return PTR_ERR(s);
-	err = dd_credit_make(ctx, &s->credit, arg->depth ?: DD_DEPTH_USUAL);
-	if (err) {
-		dd_zfree(ctx, s, sizeof(*s));
-		return err;
-	}
-	s->imp = imp;
-	s->rec.type = DD_NOTE_DONE;
-	s->rec.cookie = arg->cookie;
-	s->rec.node = arg->node;
-	INIT_WORK(&s->work, dd_self_work);
-	imp->self = s;
-	return 0;
-}
-
-/**
- * dd_self_claim() - prepare a note to the owner of an import
- * @s: the notes; @rec is complete
- * @due: (out) the note, for dd_deposit_post()
- *
- * A slot is free: see dd_self_room(). The caller holds a spinlock, under which the import is
- * found not to be over, or dd_list.lock.
- *
- * Return: true; or false if the slots are being moved: then dd_link_ops.renotify() will be
- * called.
- */
-bool dd_self_claim(struct dd_self *s, struct dd_due *due)
-{
-	due->list = s->list;
-	due->note = dd_list_claim(s->list, &due->pos);
-	if (likely(due->note)) {
-		*due->note = s->rec;
-		dd_credit_get(&s->credit, due->pos);
-		return true;
-	}
-	/* The import has not been released, as it is not over. */
-	refcount_inc(&s->imp->obj.users);
-	if (!queue_work(dd_wq, &s->work))
-		refcount_dec(&s->imp->obj.users);
-	return false;
-}
-
-/**
- * dd_self_end() - the owner has ended an import: post no more notes
- * @imp: the import, whose channel is dead; its context is locked
- */
-void dd_self_end(struct dd_import *imp)
-{
-	struct dd_self *s = imp->self;
-
-	if (!s)
-		return;
-	mutex_lock(&s->list->lock);
-	spin_lock_bh(&imp->chan->lock);
-	s->over = true;
-	spin_unlock_bh(&imp->chan->lock);
-	mutex_unlock(&s->list->lock);
-	dd_list_detach(s->list, dd_credit_slots(s->credit.window), dd_credit_last(&s->credit));
-}
-
-/* The import is released. */
-void dd_self_free(struct dd_import *imp)
-{
-	struct dd_ctx *ctx = imp->obj.ctx;
-	struct dd_self *s = imp->self;
-
-	if (!s)
-		return;
-	if (s->list)
-		dd_list_put(s->list);
-	dd_credit_drop(ctx, &s->credit);
-	dd_zfree(ctx, s, sizeof(*s));
-}
-
 /* ---- set-up ------------------------------------------------------------- */
 
 /**
@@ -179,8 +83,7 @@ void dd_self_free(struct dd_import *imp)
  */
 int dd_import_check_args(const struct dd_import_make *arg)
 {
-	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
-	u32 flags = DD_IMPORT_NOTIFY | DD_IMPORT_UID;
+	u32 flags = DD_IMPORT_UID;
 
 	/* An import by a registered name waits for the registrar. */
 	flags |= arg->key_class == DD_SEGMENT_REGISTERED ? DD_IMPORT_FRESH : DD_IMPORT_NOWAIT;
@@ -190,28 +93,13 @@ int dd_import_check_args(const struct dd_import_make *arg)
 	if (arg->flags & ~flags || arg->cell_unit || arg->__reserved ||
 	    (arg->uid && !(arg->flags & DD_IMPORT_UID)) ||
 	    arg->import || arg->length || arg->generation ||
-	    (arg->list ? !notes : arg->cookie || notes & DD_IMPORT_NOTIFY) ||
+	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
 	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_REGISTERED)
 		return -EINVAL;
 	if (arg->key_class == DD_SEGMENT_NAME || arg->key_class == DD_SEGMENT_REGISTERED)
 		return dd_name_ok(arg->key, sizeof(arg->key)) ? 0 : -EINVAL;
 	return 0;
-}
-
-/* Attach to the list of an import. */
-static struct dd_list *setup_list(struct dd_import *imp, u32 id)
-{
-	struct dd_self *s = imp->self;
-	struct dd_list *list;
-
-	list = dd_list_attach(imp->obj.ctx, id, true,
-			      s ? dd_credit_slots(s->credit.window) : 1, 0);
-	if (s && !IS_ERR(list)) {
-		refcount_inc(&list->obj.users);
-		s->list = list;
-	}
-	return list;
 }
 
 /**
@@ -241,31 +129,24 @@ int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
 		if (!uid_valid(s->owner))
 			return -EINVAL;
 	}
-	if (arg->flags & DD_IMPORT_NOTIFY)
-		err = dd_self_make(imp, arg);
-	if (err)
-		return err;
 	if (arg->list) {
-		list = setup_list(imp, arg->list);
+		list = dd_list_attach(ctx, arg->list, true, 1, 0);
 		if (IS_ERR(list))
 			return PTR_ERR(list);
 	}
 	err = dd_obj_reserve(&imp->obj);
 	if (err) {
 		if (list)
-			dd_list_detach(list, imp->self ?
-				       dd_credit_slots(imp->self->credit.window) : 1, 0);
+			dd_list_detach(list, 1, 0);
 		return err;
 	}
-	if (imp->self)
-		imp->self->rec.conn = dd_obj_serial(&imp->obj);
 	arg->import = dd_obj_serial(&imp->obj);
 	arg->cell_unit = imp->unit;
 	memset(imp->cell, 0, sizeof(struct dd_import_cell));
 	imp->cell->node = arg->node;
 	imp->cell->conn = arg->import;
 	imp->cell->error = EINPROGRESS;
-	s->list = arg->flags & DD_IMPORT_NOWAIT ? list : NULL;
+	s->list = list;
 	s->cookie = arg->cookie;
 	s->node = arg->node;
 	s->rights = arg->rights;
@@ -316,10 +197,7 @@ static void setup_note(struct dd_import_setup *s, const struct dd_import *imp, i
 	WARN_ON_ONCE(!dd_list_post(s->list, &rec, &pos));
 	mutex_unlock(&s->list->lock);
 	dd_list_wake(s->list);
-	if (imp->self)
-		imp->self->credit.extra = pos + 1;
-	else
-		dd_list_detach(s->list, 1, pos + 1);
+	dd_list_detach(s->list, 1, pos + 1);
 }
 
 static void setup_over(struct dd_import *imp, enum dd_import_state state, int err)
@@ -391,7 +269,7 @@ int dd_import_finish(struct dd_import *imp, struct dd_import_make *arg, int err)
 void dd_import_setup_stop(struct dd_import_setup *s, struct dd_import *imp)
 {
 	setup_over(imp, DD_IMPORT_FAILED, -ESTALE);
-	if (s->list && !imp->self)
+	if (s->list)
 		dd_list_detach(s->list, 1, 0);
 	/* Another thread may wait. */
 	dd_ctx_wake(imp->obj.ctx);

@@ -3,37 +3,15 @@
 #ifndef _DD_IMPORT_H
 #define _DD_IMPORT_H
 
-#include <linux/workqueue.h>
+#include <linux/rbtree.h>
 #include <uapi/linux/dd_mem.h>
 
 #include "core/channel.h"
-#include "core/credit.h"
 #include "core/ctx.h"
 #include "core/notelist.h"
 #include "core/region.h"
 
-/**
- * struct dd_self - notes to the owner of an import, when its requests are done
- * @imp: the import
- * @list: the list; attached until the import is ended, and referenced until it is released
- * @credit: its slots there; the additional one is for the note of dd_import_setup. Protected like
- *	@rec
- * @over: the import was ended; under the locks of @list and of @imp
- * @due: @rec is complete, and to be posted when its request is done; of an import on this
- *	node, under its lock
- * @rec: the note. The link fills in what depends on the request, under the lock under which
- *	@imp counts requests as done
- * @work: posts notes for which the slots were being moved
- */
-struct dd_self {
-	struct dd_import *imp;
-	struct dd_list *list;
-	struct dd_credit credit;
-	bool over;
-	bool due;
-	struct dd_note rec;
-	struct work_struct work;
-};
+struct dd_completion;
 
 /**
  * enum dd_import_state - whether an import was made; changes under dd_ctx.lock, once
@@ -78,7 +56,9 @@ enum dd_import_path {
  * @uid: user of the owner
  * @cell: counters and send queue, in the area
  * @chan: the channel; of another node's segment, one that stands for it
- * @self: notes to the owner, or NULL; set before the id is published
+ * @completions: lists that requests may name, struct dd_completion
+ * @due: on this node, where the note of the last request is to be posted when that is done; or
+ *	NULL
  * @size: bytes in the segment
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
@@ -99,7 +79,8 @@ struct dd_import {
 	kuid_t uid;
 	struct dd_cell *cell;
 	struct dd_channel *chan;
-	struct dd_self *self;
+	struct rb_root completions;
+	struct dd_completion *due;
 	u64 size;
 	u64 submitted;
 	u64 sent;
@@ -125,8 +106,8 @@ enum dd_park {
 /**
  * struct dd_import_setup - how an import of a segment is made; part of its structure. The id is
  *	published first; the channel is dead until the import was made
- * @list: list for the note that reports whether the import was made, or NULL. One slot is
- *	reserved: by dd_import.self, if that is not NULL
+ * @list: list for the note that reports whether the import was made, in which one slot is
+ *	reserved; or NULL
  * @cookie: of that note
  * @node: node of the segment
  * @rights: DD_RIGHT_* that are needed
@@ -173,21 +154,6 @@ static inline struct dd_import *dd_import_get(const struct dd_ctx *ctx, u64 seri
 	return imp;
 }
 
-/**
- * dd_self_room() - whether another request may ask for a note to its importer
- * @s: the notes
- * @pending: requests that have asked and whose notes are not posted
- *
- * The caller has the lock that protects @s->credit.
- */
-static inline bool dd_self_room(const struct dd_self *s, u32 pending)
-{
-	const struct dd_credit *c = &s->credit;
-
-	return pending < c->window &&
-	       c->ends[(c->next + pending) % c->window] <= dd_list_head_pos(s->list);
-}
-
 /* Whether an import was made: then its size and the description of its segment are valid. */
 static inline bool dd_import_up(const struct dd_import *imp)
 {
@@ -218,9 +184,6 @@ static inline u8 dd_import_class(const struct dd_import_make *arg)
 	return arg->key_class == DD_SEGMENT_REGISTERED ? DD_SEGMENT_ID : arg->key_class;
 }
 
-bool dd_self_claim(struct dd_self *s, struct dd_due *due);
-void dd_self_end(struct dd_import *imp);
-void dd_self_free(struct dd_import *imp);
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
 int dd_import_check_args(const struct dd_import_make *arg);

@@ -7,6 +7,7 @@
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 
+#include "core/completion.h"
 #include "core/copy.h"
 #include "core/deposit.h"
 #include "core/hooks.h"
@@ -82,12 +83,12 @@ static __always_inline void dd_local_fill(struct dd_note *rec, const void *arg)
  */
 static void dd_local_notify(struct dd_import *imp)
 {
-	struct dd_self *s = imp->self;
+	struct dd_completion *c = imp->due;
 	struct dd_due due;
 
-	if (!s->due || s->over || imp->done != imp->submitted || !dd_self_claim(s, &due))
+	if (!c || c->ended || imp->done != imp->submitted || !dd_completion_claim(c, &due))
 		return;
-	s->due = false;
+	imp->due = NULL;
 	dd_deposit_post(&due);
 	dd_list_wake(due.list);
 }
@@ -105,14 +106,14 @@ static void dd_local_renotify(struct dd_import *imp)
  */
 static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
 {
-	struct dd_self *s = imp->self;
+	struct dd_completion *c = dd_completion_find(imp, op->sqe.list);
 
-	s->rec.op = op->sqe.opcode;
-	s->rec.offset = op->sqe.dst;
-	s->rec.len = op->sqe.len;
-	s->rec.tag = op->sqe.tag;
-	s->rec.msgid = imp->submitted;
-	s->due = true;
+	c->note.op = op->sqe.opcode;
+	c->note.offset = op->sqe.dst;
+	c->note.len = op->sqe.len;
+	c->note.tag = op->sqe.tag;
+	c->note.msgid = imp->submitted;
+	imp->due = c;
 	dd_local_notify(imp);
 }
 
@@ -164,14 +165,18 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 static __always_inline int dd_local_ready(struct dd_import *imp, const struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
+	struct dd_completion *c;
 
 	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
 		return -EBUSY;
 	if (likely(!(op->sqe.flags & DD_SQE_NOTIFY_SELF)))
 		return 0;
-	if (imp->self->due)
+	c = dd_completion_find(imp, op->sqe.list);
+	if (!c)
+		return -ENOENT;
+	if (imp->due)
 		return -EBUSY;
-	return dd_self_room(imp->self, 0) ? 0 : -EAGAIN;
+	return dd_completion_room(c) ? 0 : -EAGAIN;
 }
 
 /*
@@ -539,8 +544,7 @@ static void dd_local_posted(struct dd_channel *ch)
 
 	imp->done = imp->submitted;
 	WRITE_ONCE(imp->cell->done, imp->done);
-	if (imp->self)
-		dd_local_notify(imp);
+	dd_local_notify(imp);
 	dd_ctx_wake(imp->obj.ctx);
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/area.h"
 #include "core/charge.h"
+#include "core/completion.h"
 #include "core/exported.h"
 #include "core/hooks.h"
 #include "core/local.h"
@@ -65,7 +66,7 @@ static void dd_local_release(struct dd_obj *obj)
 
 	dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
 	dd_access_exit(&l->a);
-	dd_self_free(&l->imp);
+	dd_completions_free(&l->imp);
 	kfree_rcu(l, imp.rcu);
 	dd_uncharge(ctx, sizeof(*l));
 	dd_ctx_put(ctx);
@@ -87,7 +88,7 @@ static void dd_local_end(struct dd_obj *obj)
 		dd_event(obj, false);
 		dd_access_revoke(&l->a, 0);
 	}
-	dd_self_end(&l->imp);
+	dd_completions_end(&l->imp);
 	dd_obj_put(obj);
 }
 

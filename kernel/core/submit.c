@@ -113,10 +113,11 @@ static int find_source(struct dd_import *imp, struct dd_op *op)
 }
 
 /*
- * The second word of a request: opcode, flags, number of metadata words, and reserved
- * bytes.
+ * The second word of a request: opcode, flags, number of metadata words, a reserved byte and
+ * the list.
  */
 #define SQE_BITS(opcode, flags, meta)	((opcode) | (u64)(flags) << 8 | (u64)(meta) << 16)
+#define SQE_LIST	(0xffffffffull << 32)	/* with DD_SQE_NOTIFY_SELF */
 #define SQE_COMMON	(DD_SQE_UNWIRED | DD_SQE_REGION | DD_SQE_NOTIFY_SELF)
 
 /* The bits that a request may have, by its opcode. */
@@ -145,20 +146,22 @@ static int validate_other(const struct dd_sqe *sqe)
 static int validate(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_sqe *sqe = &op->sqe;
+	u64 wrong;
 	int err;
 
 	BUILD_BUG_ON(offsetof(struct dd_sqe, opcode) != 8 ||
 		     offsetof(struct dd_sqe, flags) != 9 ||
-		     offsetof(struct dd_sqe, meta_count) != 10);
+		     offsetof(struct dd_sqe, meta_count) != 10 ||
+		     offsetof(struct dd_sqe, list) != 12);
 	if (unlikely(sqe->opcode >= DD_OPCODES))
 		return -EOPNOTSUPP;
 	sqe->opcode = array_index_nospec(sqe->opcode, DD_OPCODES);
 	if (unlikely(!imp->chan->link->op[sqe->opcode]))
 		return -EOPNOTSUPP;
-	if (unlikely(le64_to_cpu((__force __le64)op->raw[1]) & ~sqe_bits[sqe->opcode]) ||
-	    unlikely(sqe->meta_count > DD_META_WORDS))
+	wrong = le64_to_cpu((__force __le64)op->raw[1]) & ~sqe_bits[sqe->opcode];
+	if (unlikely(wrong) && (wrong & ~SQE_LIST || !(sqe->flags & DD_SQE_NOTIFY_SELF)))
 		return -EINVAL;
-	if (unlikely(sqe->flags & DD_SQE_NOTIFY_SELF) && !imp->self)
+	if (unlikely(sqe->meta_count > DD_META_WORDS))
 		return -EINVAL;
 	if (unlikely(sqe->opcode != DD_OP_PUT)) {
 		err = validate_other(sqe);

@@ -16,6 +16,7 @@
 #include "cluster/peer.h"
 #include "compat/compat.h"
 #include "core/area.h"
+#include "core/completion.h"
 #include "core/ctx.h"
 #include "core/export.h"
 #include "core/import.h"
@@ -209,6 +210,7 @@ DD_DO(segment_make, dd_export_make)
 DD_DO(segment_ctl, dd_export_ctl)
 DD_DO(segment_info, dd_export_info)
 DD_DO(import_make, dd_import)
+DD_DO(import_list, dd_completion_attach)
 DD_DO(list_make, dd_list_make)
 
 /* The function that undoes it, by the id in its result. */
@@ -278,6 +280,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(LIST_MAKE, list_make, serial, .undo = dd_undo_list_make),
 	DD_IOCTL(REGION_DIRTY, region_dirty, bitmap, .no_result = true),
 	DD_IOCTL(REGION_CHECK, region_check, length, .no_result = true),
+	DD_IOCTL(IMPORT_LIST, import_list, depth, .no_result = true),
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,

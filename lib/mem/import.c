@@ -194,6 +194,19 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 	return ret;
 }
 
+DD_API int dd_import_list(struct dd_mem *m, int list, unsigned int depth, uint64_t cookie)
+{
+	struct dd_import_list l = { .size = sizeof(l), .cookie = cookie, .list = list,
+				    .depth = depth };
+
+	if (!m)
+		return -EINVAL;
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	l.import = m->serial;
+	return ddi_ioctl(m->h, DD_IOC_IMPORT_LIST, &l);
+}
+
 DD_API int dd_unimport(struct dd_mem *m)
 {
 	int ret = -ESTALE;

@@ -157,8 +157,7 @@ static bool window_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 
 /* ---- requests ----------------------------------------------------------- */
 
-_Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_NOTIFY_SELF == DD_SQE_NOTIFY_SELF &&
-	       DD_CAS_STATUS == DD_SQE_STATUS, "flags of the kernel");
+_Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_CAS_STATUS == DD_SQE_STATUS, "flags of the kernel");
 
 static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
 				 unsigned int flags)
@@ -243,46 +242,53 @@ DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
 
 /* ---- requests that the caller does not wait for --------------------------- */
 
-/* On one node, requests without a note of their own may use the windows. */
-static inline bool is_async(const struct dd_mem *m, unsigned int flags)
+/*
+ * Begin a request with a note to @list, or 0. Returns %-EALREADY if the caller is to execute it:
+ * on one node, requests without a note may use the windows.
+ */
+static int64_t begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len,
+		     int list)
 {
-	return m->result || flags & DD_NOTIFY_SELF;
+	if (list) {
+		sqe->flags |= DD_SQE_NOTIFY_SELF;
+		sqe->list = list;
+	}
+	return list || m->result ? ddi_mem_start(m, sqe, local, len) : -EALREADY;
 }
 
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
-			    unsigned int flags)
+			    unsigned int flags, int list)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
+	int64_t ret;
 
-	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF))
+	if (flags & ~DD_PUT_NOTIFY)
 		return -EINVAL;
-	return is_async(m, flags) ? ddi_mem_start(m, &sqe, src, len) :
-				    dd_put(m, src, len, offset, flags);
+	ret = begin(m, &sqe, src, len, list);
+	return ret == -EALREADY ? dd_put(m, src, len, offset, flags) : ret;
 }
 
-DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset,
-			    unsigned int flags)
+DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset, int list)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset, .flags = flags };
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+	int64_t ret = begin(m, &sqe, dst, len, list);
 
-	if (flags & ~DD_NOTIFY_SELF)
-		return -EINVAL;
-	return is_async(m, flags) ? ddi_mem_start(m, &sqe, dst, len) :
-				    dd_get(m, dst, len, offset);
+	return ret == -EALREADY ? dd_get(m, dst, len, offset) : ret;
 }
 
 DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
-			    uint64_t replace, void *was, unsigned int flags)
+			    uint64_t replace, void *was, unsigned int flags, int list)
 {
 	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
 	uint64_t word;
 	uint32_t half;
-	int ret;
+	int64_t ret;
 
-	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF | DD_CAS_STATUS) || !was)
+	if (flags & ~(DD_PUT_NOTIFY | DD_CAS_STATUS) || !was)
 		return -EINVAL;
-	if (is_async(m, flags))
-		return ddi_mem_start(m, &sqe, was, len);
+	ret = begin(m, &sqe, was, len, list);
+	if (ret != -EALREADY)
+		return ret;
 	ret = dd_cas(m, offset, len, expect, replace, &word, flags & ~DD_CAS_STATUS);
 	if (flags & DD_CAS_STATUS)
 		word = word == (len == sizeof(half) ? (uint32_t)expect : expect) ? 1 : 2;

@@ -3,14 +3,8 @@
  * access.c - descriptors of imported segments, and the operations on them
  *
  * Copyright (C) 2026 The dd authors
- *
- * A note that an operation is done goes to the list that the import was made with. So a
- * descriptor has one import for each segment of this process that gets such notes. Operations
- * are executed in the order of the calls: one that needs another import than the last one is
- * refused until the last one is done.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,35 +18,13 @@
 typedef uint32_t __attribute__((may_alias)) swap_word;
 
 /**
- * struct rm_noting - an import whose own notes go to a segment
- * @mem: the import
- * @list: list of the segment
- * @next: of the same descriptor
- */
-struct rm_noting {
-	struct dd_mem *mem;
-	int list;
-	struct rm_noting *next;
-};
-
-/**
  * struct rm_import - a descriptor
  * @h: the handle; first, for rm_slot_own()
  * @mem: the import
- * @rights: RM_WRITE, RM_READ and RM_CAS
- * @last: the import of the last operation
- * @error: 0, or the error of an operation by an earlier @last, which rm_fence() returns
- * @notings: further imports; new ones are put in front, under @lock
- * @lock: protects @notings
  */
 struct rm_import {
 	struct dd *h;
 	struct dd_mem *mem;
-	unsigned int rights;
-	struct dd_mem *last;
-	int error;
-	struct rm_noting *notings;
-	pthread_mutex_t lock;
 };
 
 __attribute__((visibility("default"))) __thread uint32_t rm_mr[RM_REGISTERS];
@@ -131,14 +103,11 @@ static int import_named(const char *name, int hint_node, int flags, const uid_t 
 	if (!m)
 		return -1;
 	m->h = h;
-	m->rights = attr.rights;
-	pthread_mutex_init(&m->lock, NULL);
 	ret = import_name(&attr, flags & RM_WAIT, &m->mem);
 	if (ret) {
 		free(m);
 		return rm_error(ret);
 	}
-	m->last = m->mem;
 	ret = rm_slot_new(imports, m);
 	if (ret < 0) {
 		dd_unimport(m->mem);
@@ -170,15 +139,9 @@ RM_API int rm_owner(rm_desc_t rd, uid_t *owner)
 RM_API int rm_unimport(rm_desc_t rd)
 {
 	struct rm_import *m = rm_slot_take(imports, rd);
-	struct rm_noting *n;
 
 	if (!m)
 		return -1;
-	while ((n = m->notings)) {
-		m->notings = n->next;
-		dd_unimport(n->mem);
-		free(n);
-	}
 	dd_unimport(m->mem);
 	free(m);
 	return 0;
@@ -189,76 +152,6 @@ RM_API ssize_t rm_size(rm_desc_t rd)
 	struct rm_import *m = rm_slot_own(imports, rd);
 
 	return m ? (ssize_t)dd_mem_size(m->mem) : -1;
-}
-
-static struct dd_mem *noting_find(struct rm_import *m, const struct rm_segment *s)
-{
-	struct rm_noting *n = __atomic_load_n(&m->notings, __ATOMIC_ACQUIRE);
-
-	while (n && n->list != s->attr.list)
-		n = n->next;
-	return n ? n->mem : NULL;
-}
-
-/* Import the same segment once more, with notes to the list of @s. */
-static int noting_add(struct rm_import *m, const struct rm_segment *s)
-{
-	struct dd_import_attr attr = {
-		.size = sizeof(attr), .key_class = DD_KEY_ID, .rights = m->rights,
-		.flags = DD_IMPORT_NOTIFY | DD_IMPORT_BLOCK, .depth = RM_WINDOW, .list = s->attr.list,
-		.cookie = s->attr.cookie,
-	};
-	struct rm_noting *n = calloc(1, sizeof(*n));
-	int ret;
-
-	if (!n)
-		return -ENOMEM;
-	attr.node = dd_mem_key(m->mem, attr.key);
-	ret = import_open(&attr, true, &n->mem);
-	if (ret) {
-		free(n);
-		return ret == -ECONNREFUSED ? -ESTALE : ret;
-	}
-	n->list = s->attr.list;
-	n->next = m->notings;
-	__atomic_store_n(&m->notings, n, __ATOMIC_RELEASE);
-	return 0;
-}
-
-/* Make @mem the import of the next operations; -EAGAIN while another one has some under way. */
-static int import_turn(struct rm_import *m, struct dd_mem *mem)
-{
-	struct dd_mem *last = __atomic_load_n(&m->last, __ATOMIC_ACQUIRE);
-	int ret;
-
-	if (mem == last)
-		return 0;
-	ret = dd_fence(last, 0);
-	if (ret == -EAGAIN)
-		return ret;
-	if (ret && !m->error)
-		m->error = ret;
-	__atomic_store_n(&m->last, mem, __ATOMIC_RELEASE);
-	return 0;
-}
-
-/* The import for an operation that notifies @s when it is done. */
-static int import_noting(struct rm_import *m, const struct rm_segment *s, struct dd_mem **mem)
-{
-	int ret = 0;
-
-	*mem = noting_find(m, s);
-	if (!*mem) {
-		/* A child of fork(): the area is not mapped, and the lock may be held forever. */
-		if (dd_node(m->h) < 0)
-			return -ESTALE;
-		pthread_mutex_lock(&m->lock);
-		if (!noting_find(m, s))
-			ret = noting_add(m, s);
-		*mem = noting_find(m, s);
-		pthread_mutex_unlock(&m->lock);
-	}
-	return ret ? ret : import_turn(m, *mem);
 }
 
 /* ---- operations ------------------------------------------------------------- */
@@ -319,7 +212,7 @@ static int64_t write_swapped(struct dd_mem *mem, size_t off, const char *src, si
 	if (!buf)
 		return ret;
 	swap_words(buf, src, count);
-	ret = dd_put_async(mem, buf, count, off, notify);
+	ret = dd_put_async(mem, buf, count, off, notify, 0);
 	swap_end(buf, few, count);
 	return ret;
 }
@@ -334,10 +227,8 @@ RM_API int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t coun
 		return -1;
 	if (notify & ~(RM_NOTIFY | RM_SWAP))
 		return rm_error(-EINVAL);
-	ret = import_turn(m, m->mem);
-	if (!ret)
-		ret = notify & RM_SWAP ? write_swapped(m->mem, off, src, count, flags) :
-					 dd_put_async(m->mem, src, count, off, flags);
+	ret = notify & RM_SWAP ? write_swapped(m->mem, off, src, count, flags) :
+				 dd_put_async(m->mem, src, count, off, flags, 0);
 	return ret < 0 ? rm_error(ret) : 0;
 }
 
@@ -366,6 +257,14 @@ static char *segment_bytes(const struct rm_import *m, const struct rm_segment *s
 	return (char *)s->attr.addr + offset;
 }
 
+/* Let operations notify @s when they are done: the first one has found that they may not. */
+static int import_notify(const struct rm_import *m, const struct rm_segment *s)
+{
+	int ret = dd_import_list(m->mem, s->attr.list, RM_WINDOW, s->attr.cookie);
+
+	return ret == -EEXIST ? 0 : ret;
+}
+
 /* One request. The words are swapped before they are stored at @to. */
 static int64_t read_swapped(struct dd_mem *mem, size_t soff, size_t count, char *to)
 {
@@ -387,7 +286,7 @@ RM_API int rm_read(rm_desc_t rs, size_t soff, size_t count, rm_seg_t rd, size_t 
 {
 	struct rm_import *m = rm_descriptor(rs);
 	struct rm_segment *s = rm_segment(rd);
-	struct dd_mem *mem;
+	int list = 0;
 	int64_t ret;
 	char *to;
 
@@ -398,20 +297,13 @@ RM_API int rm_read(rm_desc_t rs, size_t soff, size_t count, rm_seg_t rd, size_t 
 	to = segment_bytes(m, s, doff, count);
 	if (!to)
 		return -1;
-	if (notify & RM_SWAP) {
-		ret = import_turn(m, m->mem);
-		if (!ret)
-			ret = read_swapped(m->mem, soff, count, to);
-	} else if (s->attr.notify == RM_ALWAYS ||
-		   (s->attr.notify == RM_CONDITIONAL && notify & RM_NOTIFY)) {
-		ret = import_noting(m, s, &mem);
-		if (!ret)
-			ret = dd_get_async(mem, to, count, soff, DD_NOTIFY_SELF);
-	} else {
-		ret = import_turn(m, m->mem);
-		if (!ret)
-			ret = dd_get_async(m->mem, to, count, soff, 0);
-	}
+	if (s->attr.notify == RM_ALWAYS ||
+	    (s->attr.notify == RM_CONDITIONAL && notify & RM_NOTIFY))
+		list = s->attr.list;
+	do {
+		ret = notify & RM_SWAP ? read_swapped(m->mem, soff, count, to) :
+					 dd_get_async(m->mem, to, count, soff, list);
+	} while (ret == -ENOENT && !(ret = import_notify(m, s)));
 	return ret < 0 ? rm_error(ret) : 0;
 }
 
@@ -420,9 +312,8 @@ RM_API int rm_cas(rm_desc_t rd, size_t doff, rm_seg_t rs, size_t soff, uint32_t 
 {
 	struct rm_import *m = rm_descriptor(rd);
 	struct rm_segment *s = rm_segment(rs);
-	unsigned int flags = DD_CAS_STATUS;
-	struct dd_mem *mem;
 	int64_t ret;
+	int list;
 	char *to;
 
 	if (!m || !s)
@@ -433,34 +324,21 @@ RM_API int rm_cas(rm_desc_t rd, size_t doff, rm_seg_t rs, size_t soff, uint32_t 
 	to = segment_bytes(m, s, soff, sizeof(uint32_t));
 	if (!to)
 		return -1;
-	mem = m->mem;
-	if (s->attr.notify == RM_ALWAYS) {
-		flags |= DD_NOTIFY_SELF;
-		ret = import_noting(m, s, &mem);
-	} else {
-		ret = import_turn(m, mem);
-	}
-	if (!ret)
-		ret = dd_cas_async(mem, doff, sizeof(uint32_t), old_value, new_value, to, flags);
+	list = s->attr.notify == RM_ALWAYS ? s->attr.list : 0;
+	do {
+		ret = dd_cas_async(m->mem, doff, sizeof(uint32_t), old_value, new_value, to,
+				   DD_CAS_STATUS, list);
+	} while (ret == -ENOENT && !(ret = import_notify(m, s)));
 	return ret < 0 ? rm_error(ret) : 0;
 }
 
 RM_API int rm_fence(rm_desc_t rd, int ms)
 {
 	struct rm_import *m = rm_descriptor(rd);
-	int ret;
 
 	if (!m)
 		return -1;
 	if (ms < -1)
 		return rm_error(-EINVAL);
-	/* Operations by the other imports were done before the last one began. */
-	ret = dd_fence(__atomic_load_n(&m->last, __ATOMIC_ACQUIRE), ms < 0 ? -1 : ms * 1000000ll);
-	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
-		return rm_error(ret);
-	if (m->error) {
-		ret = m->error;
-		m->error = 0;
-	}
-	return rm_error(ret);
+	return rm_error(dd_fence(m->mem, ms < 0 ? -1 : ms * 1000000ll));
 }

@@ -299,9 +299,12 @@ TEST_F(data, unknown_requests)
 		sqe.meta_count = i;
 		EXPECT_ERR(EINVAL, submit(self, &sqe));
 	}
-	for (i = 0; i < 5; i++) {
+	sqe = ok;
+	sqe.__reserved = 1;
+	EXPECT_ERR(EINVAL, submit(self, &sqe));
+	for (i = 0; i < 32; i++) {
 		sqe = ok;
-		sqe.__reserved[i] = 1;
+		sqe.list = 1u << i;
 		EXPECT_ERR(EINVAL, submit(self, &sqe));
 	}
 	/* An address, which is not in that region. */

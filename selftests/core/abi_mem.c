@@ -198,7 +198,7 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EFAULT, sqe.flags |= DD_SQE_UNWIRED);
 	BAD(EFAULT, sqe.flags = DD_SQE_UNWIRED; sqe.region = 0);
 	BAD(EINVAL, sqe.flags |= 0x20);
-	BAD(EINVAL, sqe.__reserved[4] = 1);
+	BAD(EINVAL, sqe.__reserved = 1);
 	BAD(ERANGE, sqe.src = MEM_LEN);
 	BAD(ERANGE, sqe.dst = MEM_LEN);
 	BAD(ENOENT, sqe.region = 0x7fff0000);

@@ -26,9 +26,9 @@ FIXTURE(self) {
 static int import_of(const struct raw *r, const struct dd_segment_make *s, __u32 node,
 		     __u32 flags, __u32 list, struct dd_import_make *i)
 {
-	*i = mem_import_of(s, node, s->rights, flags | DD_IMPORT_NOTIFY, list);
+	*i = mem_import_of(s, node, s->rights, flags, flags & DD_IMPORT_NOWAIT ? list : 0);
 	i->depth = DEPTH;
-	return raw_ioctl(r, DD_IOC_IMPORT, i);
+	return raw_ioctl(r, DD_IOC_IMPORT, i) ?: mem_import_list(r, i, list);
 }
 
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
@@ -150,32 +150,104 @@ TEST_F(self, an_empty_put_needs_no_source)
 	EXPECT_EQ(0, n.len);
 }
 
-TEST_F(self, only_an_import_with_notify_may_ask)
+static int attach(FIXTURE_DATA(self) *self, __u64 import, __u32 list, __u32 depth, __u32 flags)
+{
+	const struct dd_import_list l = {
+		.size = sizeof(l), .flags = flags, .import = import, .list = list, .depth = depth,
+	};
+
+	return raw_ioctl(&self->im, DD_IOC_IMPORT_LIST, &l);
+}
+
+TEST_F(self, a_list_is_attached_to_an_import)
+{
+	struct dd_list_make other;
+	struct pair p;
+
+	ASSERT_OK(mem_list(&self->im, &other));
+	EXPECT_ERR(EEXIST, attach(self, self->i.import, self->list.list, 1, 0));
+	EXPECT_ERR(EINVAL, attach(self, self->i.import, other.list, 1, 1));
+	EXPECT_ERR(EINVAL, attach(self, self->i.import, other.list, DD_DEPTH_MAX + 1, 0));
+	EXPECT_ERR(ENOENT, attach(self, self->i.import, 0x7fff0000, 1, 0));
+	EXPECT_ERR(ENOENT, attach(self, self->i.import, 0, 1, 0));
+	EXPECT_ERR(ENOENT, attach(self, self->i.import + 1, other.list, 1, 0));
+	EXPECT_EQ(0, attach(self, self->i.import, other.list, DD_DEPTH_MAX, 0));
+	EXPECT_ERR(EEXIST, attach(self, self->i.import, other.list, 1, 0));
+	ASSERT_OK(pair_open(&p, 1, PAGE, 1));
+	self->i.import = p.c.conn;
+	EXPECT_ERR(EINVAL, mem_import_list(&p.cl, &self->i, p.c.list));
+	pair_close(&p);
+}
+
+TEST_F(self, a_request_names_a_list_of_its_import)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = SELF };
 	struct dd_import_make i;
+	struct dd_note n;
 	struct pair p;
 	__u8 op;
 
-	EXPECT_ERR(EINVAL, import(&self->im, &self->s, 0, 0, &i));
-	EXPECT_ERR(EINVAL, import(&self->im, &self->s, DD_IMPORT_NOWAIT, 0, &i));
-	EXPECT_ERR(ENOENT, import(&self->im, &self->s, 0, 0x7fff0000, &i));
 	i = mem_import_of(&self->s, mem_far_node(&self->im), DD_RIGHTS, DD_IMPORT_NOWAIT,
 			  self->list.list);
 	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
 	ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
+	ASSERT_TRUE(next(self, &n));
 	for (op = DD_OP_PUT; op <= DD_OP_NOTE; op++) {
 		sqe.opcode = op;
 		sqe.flags = SELF | DD_SQE_REGION;
 		sqe.region = self->imem.id;
 		sqe.len = 8;
 		sqe.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0;
-		EXPECT_ERR(EINVAL, mem_op(&self->im, &i, &sqe));
+		EXPECT_ERR(ENOENT, mem_op(&self->im, &i, &sqe));
+		EXPECT_ERR(ENOENT, raw_submit(&self->im, self->i.cell_unit, self->i.import, &sqe));
+		sqe.flags = DD_SQE_REGION;
+		sqe.list = self->list.list;
+		EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
+		sqe.list = 0;
 	}
+	EXPECT_FALSE(take(self, &n));
 	ASSERT_OK(pair_open(&p, 1, PAGE, 1));
-	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .flags = SELF };
-	EXPECT_ERR(EINVAL, raw_submit(&p.cl, p.c.cell_unit, p.c.conn, &sqe));
+	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .flags = SELF, .list = p.c.list };
+	EXPECT_ERR(ENOENT, raw_submit(&p.cl, p.c.cell_unit, p.c.conn, &sqe));
 	pair_close(&p);
+}
+
+TEST_F(self, requests_of_an_import_notify_in_several_lists)
+{
+	const struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = SELF };
+	struct dd_list_make other;
+	struct dd_import_make to;
+	struct dd_note n;
+	__u32 k;
+
+	ASSERT_OK(mem_list(&self->im, &other));
+	to = self->i;
+	to.depth = 1;
+	ASSERT_OK(mem_import_list(&self->im, &to, other.list));
+	for (k = 1; k <= DEPTH; k++) {
+		ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+		ASSERT_OK(wait_done(self));
+		if (k > 1)
+			continue;
+		ASSERT_EQ(1, mem_op(&self->im, &to, &sqe));
+		ASSERT_OK(wait_done(self));
+	}
+	/* Each has its own slots. */
+	EXPECT_ERR(EAGAIN, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_ERR(EAGAIN, mem_op(&self->im, &to, &sqe));
+	ASSERT_TRUE(raw_take(&self->im, other.list_unit, &n));
+	EXPECT_EQ(2, n.msgid);
+	EXPECT_EQ(self->i.import, n.conn);
+	EXPECT_FALSE(raw_take(&self->im, other.list_unit, &n));
+	ASSERT_EQ(1, mem_op(&self->im, &to, &sqe));
+	for (k = 1; k <= DEPTH; k++) {
+		ASSERT_TRUE(next(self, &n));
+		EXPECT_EQ(k < 2 ? k : k + 1, n.msgid);
+	}
+	EXPECT_FALSE(take(self, &n));
+	ASSERT_OK(wait_done(self));
+	ASSERT_TRUE(raw_take(&self->im, other.list_unit, &n));
+	EXPECT_EQ(DEPTH + 2, n.msgid);
 }
 
 /* Messages of this node to the list of the notes, one for each of its slots, have no errno. */

@@ -28,6 +28,7 @@ union arg {
 	struct dd_segment_ctl ctl;
 	struct dd_segment_info sinfo;
 	struct dd_import_make import;
+	struct dd_import_list ilist;
 	struct dd_list_make make;
 };
 
@@ -39,6 +40,7 @@ FIXTURE(arg) {
 	__u32 lists[2];
 	struct dd_request request;
 	struct dd_segment_make seg;
+	struct dd_import_make imp;
 	__u32 tracked;
 	__u64 bits;
 	union arg a;
@@ -119,6 +121,10 @@ FIXTURE_VARIANT_ADD(arg, region_dirty) {
 
 FIXTURE_VARIANT_ADD(arg, region_check) {
 	DD_IOC_REGION_CHECK, sizeof(struct dd_region_check), {}
+};
+
+FIXTURE_VARIANT_ADD(arg, import_list) {
+	DD_IOC_IMPORT_LIST, sizeof(struct dd_import_list), { Z(dd_import_list, flags) }
 };
 
 FIXTURE_VARIANT_ADD(arg, segment) {
@@ -233,6 +239,10 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->import.rights = DD_RIGHTS;
 		memcpy(a->import.key, self->seg.key, sizeof(a->import.key));
 		break;
+	case DD_IOC_IMPORT_LIST:
+		a->ilist.import = self->imp.import;
+		a->ilist.list = self->p.s.list;
+		break;
 	}
 	a->size = variant->size;
 }
@@ -252,6 +262,7 @@ FIXTURE_SETUP(arg)
 	self->seg.key_class = DD_SEGMENT_ID;
 	self->seg.importers = 100;
 	ASSERT_EQ(0, mem_export(&self->p.srv, &self->seg));
+	ASSERT_EQ(0, mem_import(&self->p.srv, &self->seg, DD_RIGHTS, &self->imp));
 	memset(&self->a, 0, sizeof(self->a));
 	self->a.region = (struct dd_region_alloc){
 		.size = sizeof(self->a.region), .flags = DD_REGION_TRACK, .length = PAGE };
@@ -373,7 +384,8 @@ TEST_F(arg, across_the_end_of_a_page)
 	EXPECT_UNCHANGED();
 	/* An argument that ends with the page is valid. */
 	fill(self, variant);
-	if (variant->nr == DD_IOC_SERVE || variant->nr == DD_IOC_CONNECT)
+	if (variant->nr == DD_IOC_SERVE || variant->nr == DD_IOC_CONNECT ||
+	    variant->nr == DD_IOC_IMPORT_LIST)
 		return;
 	at = self->page + PAGE - variant->size;
 	memcpy(at, &self->a, variant->size);
@@ -388,7 +400,7 @@ TEST_F(arg, results_that_cannot_be_stored)
 	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
 	/* It has no results. */
 	if (variant->nr == DD_IOC_SEGMENT_CTL || variant->nr == DD_IOC_REGION_DIRTY ||
-	    variant->nr == DD_IOC_REGION_CHECK) {
+	    variant->nr == DD_IOC_REGION_CHECK || variant->nr == DD_IOC_IMPORT_LIST) {
 		EXPECT_EQ(0, call(self, variant, self->page));
 		return;
 	}

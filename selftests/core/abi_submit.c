@@ -174,7 +174,7 @@ static const struct {
 	{ EOPNOTSUPP, { .sqe.opcode = DD_OP_PUT ^ DD_OP_NONE } },
 	{ EOPNOTSUPP, { .sqe.opcode = DD_OP_PUT ^ DD_OP_GET } },
 	{ EINVAL, { .sqe.flags = 0x80 } },
-	{ EINVAL, { .sqe.__reserved[4] = 1 } },
+	{ EINVAL, { .sqe.__reserved = 1 } },
 	{ EINVAL, { .sqe.meta_count = DD_META_WORDS + 1 } },
 	{ ERANGE, { .sqe.dst = BLOCK } },
 	{ ERANGE, { .sqe.src = 1ull << 63 } },

@@ -80,10 +80,41 @@ static inline int mem_wait_up(const struct raw *r, const struct dd_import_make *
 	return raw_conn_wait(r, i->import, DD_WAIT_UP, 0, timeout);
 }
 
+/* Let requests of @i name @list; those of mem_op() do by default. Notes have cookie 99. */
+static inline int mem_import_list(const struct raw *r, struct dd_import_make *i, __u32 list)
+{
+	const struct dd_import_list l = {
+		.size = sizeof(l), .import = i->import, .cookie = 99, .list = list,
+		.depth = i->depth,
+	};
+
+	i->list = list;
+	i->cookie = l.cookie;
+	return raw_ioctl(r, DD_IOC_IMPORT_LIST, &l);
+}
+
+/* The same for an import that was made before, which is ended if that fails. */
+static inline int mem_import_list_or_end(const struct raw *r, struct dd_import_make *i,
+					 __u32 list)
+{
+	int error;
+
+	if (!mem_import_list(r, i, list))
+		return 0;
+	error = errno;
+	raw_op(r, DD_IOC_END, i->import);
+	errno = error;
+	return -1;
+}
+
 static inline int mem_op(const struct raw *r, const struct dd_import_make *i,
 			 const struct dd_sqe *sqe)
 {
-	return raw_submit(r, i->cell_unit, i->import, sqe);
+	struct dd_sqe named = *sqe;
+
+	if (sqe->flags & DD_SQE_NOTIFY_SELF && !sqe->list)
+		named.list = i->list;
+	return raw_submit(r, i->cell_unit, i->import, &named);
 }
 
 /* @src is a pointer with DD_SQE_UNWIRED in @flags. */

@@ -352,8 +352,8 @@ static int park_import(struct stage *t)
 {
 	t->seg = mem_segment(&t->spare, "failnth-parked");
 	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS,
-				DD_IMPORT_NOWAIT | DD_IMPORT_PARK | DD_IMPORT_NOTIFY,
-				t->list.list, &t->imp);
+				DD_IMPORT_NOWAIT | DD_IMPORT_PARK, t->list.list, &t->imp) ?:
+	       mem_import_list_or_end(&t->p.cl, &t->imp, t->list.list);
 }
 
 static int end_import(struct stage *t)
@@ -423,8 +423,8 @@ static int open_windows(struct stage *t)
 /* Slots for its notes are reserved. */
 static int import_notified(struct stage *t)
 {
-	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS, DD_IMPORT_NOTIFY, t->list.list,
-				&t->imp);
+	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp) ?:
+	       mem_import_list_or_end(&t->p.cl, &t->imp, t->list.list);
 }
 
 /* Each way to submit, to user memory and to a region. */

@@ -155,9 +155,9 @@ static void pending_requests_are_refused(struct dd_mem *m)
 	check_eq(dd_get(m, &word, 8, 0), -EAGAIN);
 	check_eq(dd_cas(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
 	check_eq(dd_note(m, "x", 1), -EAGAIN);
-	check_eq(dd_put_async(m, &word, 8, 0, 0), -EAGAIN);
+	check_eq(dd_put_async(m, &word, 8, 0, 0, 0), -EAGAIN);
 	check_eq(dd_get_async(m, &word, 8, 0, 0), -EAGAIN);
-	check_eq(dd_cas_async(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
+	check_eq(dd_cas_async(m, 0, 8, 0, 1, &word, 0, 0), -EAGAIN);
 	check_eq(dd_wait(m, 0, 0), 0);
 	check_eq(dd_wait(m, 1, 0), -EINVAL);
 	check_eq(dd_fence(m, 0), 0);
@@ -232,7 +232,7 @@ TEST(bad_imports)
 	wish.size++;
 	wish.flags = 32;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.flags = DD_IMPORT_NOTIFY;
+	wish.flags = 8;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.flags = 1;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
@@ -282,7 +282,7 @@ TEST(an_import_may_be_deep)
 		check_eq(wait_up(mem), 0);
 		for (int i = 0; i < DD_DEPTH_MAX; i++) {
 			words[i] = i;
-			n = dd_put_async(mem, &words[i], 8, 8 * i, 0);
+			n = dd_put_async(mem, &words[i], 8, 8 * i, 0, 0);
 			check_eq(n, i + 1);
 		}
 		check_eq(dd_fence(mem, -1), 0);
@@ -310,13 +310,14 @@ static struct dd_list_record done(unsigned int op, uint64_t offset, unsigned int
 
 static struct dd_mem *import_noted(unsigned int depth)
 {
-	struct dd_import_attr a = wanted(key, DD_IMPORT_NOTIFY);
+	struct dd_import_attr a = wanted(key, 0);
 	struct dd_mem *m = NULL;
 
 	a.list = list;
 	a.cookie = COOKIE;
-	a.depth = depth;
 	check_eq(dd_import_begin(im, &a, &m), 0);
+	check_eq(dd_import_list(m, list, depth, COOKIE), 0);
+	check_eq(dd_import_list(m, list, depth, COOKIE), -EEXIST);
 	check_eq(wait_up(m), 0);
 	check_eq(noted(), 0);
 	return m;
@@ -336,27 +337,27 @@ TEST(requests_notify_the_importer)
 
 	begin_later();
 	m = import_noted(0);
-	begun(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF));
+	begun(dd_put_async(m, &word, 8, 16, 0, list));
 	check_eq(done(DD_OP_PUT, 16, 8).error, 0);
-	begun(dd_get_async(m, &back, 8, 16, DD_NOTIFY_SELF));
+	begun(dd_get_async(m, &back, 8, 16, list));
 	check_eq(done(DD_OP_GET, 16, 8).error, 0);
 	check_eq(back, 6);
-	begun(dd_cas_async(m, 16, 8, 6, 7, &was, DD_NOTIFY_SELF));
+	begun(dd_cas_async(m, 16, 8, 6, 7, &was, 0, list));
 	check_eq(done(DD_OP_CAS, 16, 8).error, 0);
 	check_eq(was, 6);
 	check_eq(*(volatile uint64_t *)(shared + 16), 7);
-	/* Those without the flag do not. */
+	/* Those without the list do not. */
 	check_eq(dd_put(m, &word, 8, 16, 0), 0);
-	check_eq(dd_wait(m, dd_put_async(m, &word, 8, 16, 0), -1), 0);
+	check_eq(dd_wait(m, dd_put_async(m, &word, 8, 16, 0, 0), -1), 0);
 	check(no_note());
 
-	check_eq(dd_put(m, &word, 8, 16, DD_NOTIFY_SELF), -EINVAL);
-	check_eq(dd_cas(m, 16, 8, 6, 7, &was, DD_NOTIFY_SELF), -EINVAL);
-	check_eq(dd_get_async(m, &back, 8, 16, DD_PUT_NOTIFY), -EINVAL);
-	check_eq(dd_put_async(mem, &word, 8, 16, DD_NOTIFY_SELF), -EINVAL);
-	check_eq(dd_put_async(m, &word, 8, PAGE, DD_NOTIFY_SELF), -ERANGE);
+	check_eq(dd_put(m, &word, 8, 16, DD_SQE_NOTIFY_SELF), -EINVAL);
+	check_eq(dd_cas(m, 16, 8, 6, 7, &was, DD_SQE_NOTIFY_SELF), -EINVAL);
+	check_eq(dd_put_async(mem, &word, 8, 16, 0, list), -ENOENT);
+	check_eq(dd_put_async(m, &word, 8, 16, 0, list + 1), -ENOENT);
+	check_eq(dd_put_async(m, &word, 8, PAGE, 0, list), -ERANGE);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
-	n = dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF);
+	n = dd_put_async(m, &word, 8, 16, 0, list);
 	if (n > 0)
 		check_eq(done(DD_OP_PUT, 16, 8).error, EACCES);
 	else
@@ -375,14 +376,14 @@ TEST(unread_notes_are_limited)
 
 	begin_later();
 	m = import_noted(2);
-	begun(dd_put_async(m, &word, 8, 0, DD_NOTIFY_SELF));
-	begun(dd_put_async(m, &word, 8, 8, DD_NOTIFY_SELF));
+	begun(dd_put_async(m, &word, 8, 0, 0, list));
+	begun(dd_put_async(m, &word, 8, 8, 0, list));
 	check_eq(dd_fence(m, -1), 0);
-	check_eq(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF), -EAGAIN);
+	check_eq(dd_put_async(m, &word, 8, 16, 0, list), -EAGAIN);
 	/* Requests without a note go on. */
 	check_eq(dd_put(m, &word, 8, 16, 0), 0);
 	done(DD_OP_PUT, 0, 8);
-	begun(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF));
+	begun(dd_put_async(m, &word, 8, 16, 0, list));
 	done(DD_OP_PUT, 8, 8);
 	done(DD_OP_PUT, 16, 8);
 	check_eq(dd_unimport(m), 0);
@@ -523,7 +524,7 @@ TEST(a_child_imports_nothing)
 		_exit(dd_import_begin(im, &wish, &other) != -ESTALE ||
 		      dd_import_wait(m, -1) != -ESTALE || dd_wait(m, 0, 0) != -ESTALE ||
 		      dd_fence(m, -1) != -ESTALE || dd_put(m, "x", 1, 0, 0) != -ESTALE ||
-		      dd_put_async(m, "x", 1, 0, 0) != -ESTALE || dd_unimport(m) != -ESTALE);
+		      dd_put_async(m, "x", 1, 0, 0, 0) != -ESTALE || dd_unimport(m) != -ESTALE);
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
 	/* The parent still has it. */
@@ -609,7 +610,7 @@ TEST(the_session_ends)
 		check_eq(dd_put(m, "x", 1, 0, 0), -EHOSTUNREACH);
 		check_eq(dd_unimport(m), 0);
 		check_eq(dd_import_wait(mem, -1), -EHOSTUNREACH);
-		check_eq(dd_put_async(mem, "x", 1, 0, 0), -EHOSTUNREACH);
+		check_eq(dd_put_async(mem, "x", 1, 0, 0, 0), -EHOSTUNREACH);
 		wish.list = wish.cookie = 0;
 		check_eq(outcome(&wish), -ENONET);
 	}

@@ -241,7 +241,7 @@ TEST(the_end_waits_for_requests_also_if_a_signal_comes)
 	check_eq(sigaction(SIGUSR1, &sa, NULL), 0);
 	memset(page, 'x', PAGE);
 	hold(IMPORTER, 1);
-	check(dd_put_async(mem, page, PAGE, 0, 0) > 0);
+	check(dd_put_async(mem, page, PAGE, 0, 0, 0) > 0);
 	check_eq(pthread_create(&r.thread, NULL, run, &r), 0);
 	while (!__atomic_load_n(&interrupted, __ATOMIC_RELAXED)) {
 		check_eq(pthread_kill(r.thread, SIGUSR1), 0);

@@ -99,7 +99,7 @@ TEST(errors)
 	check_eq(dd_put(mem, &was, 1ull << 31, 0, 0), -EINVAL);
 	check_eq(dd_get(mem, &was, (1ull << 32) + 8, 0), -EINVAL);
 	check_eq(dd_put(mem, &was, (1ull << 32) + 8, 0, DD_PUT_NOTIFY), -EINVAL);
-	check_eq(dd_put_async(mem, &was, 1ull << 31, 0, 0), -EINVAL);
+	check_eq(dd_put_async(mem, &was, 1ull << 31, 0, 0, 0), -EINVAL);
 	check_eq(dd_cas(mem, 0, (1ull << 32) + 8, 0, 0, &was, 0), -EINVAL);
 	bad_addresses();
 	check_eq(dd_cas(mem, 4, 8, 0, 0, &was, 0), -EINVAL);
@@ -276,7 +276,7 @@ TEST(notes_with_bytes)
 /* Refused at once on one node, and as a rule later by another node. */
 static int64_t put_refused(void)
 {
-	int64_t n = dd_put_async(mem, "x", 1, 0, 0);
+	int64_t n = dd_put_async(mem, "x", 1, 0, 0, 0);
 
 	check(far || n < 0);
 	return n < 0 ? n : dd_wait(mem, n, -1);
@@ -294,7 +294,7 @@ TEST(requests_under_way)
 	for (k = 0; k < 20; k++) {
 		for (i = 0; i < 16; i++) {
 			wired[i] = 100 * k + i;
-			n[i] = dd_put_async(mem, wired + i, 8, 8 * i, 0);
+			n[i] = dd_put_async(mem, wired + i, 8, 8 * i, 0, 0);
 			check(far ? n[i] > 0 : !n[i]);
 		}
 		for (i = 0; i < 16; i++)
@@ -307,7 +307,7 @@ TEST(requests_under_way)
 	}
 	for (i = 0; i < 200; i++) {
 		/* Only the last one is waited for when there is no room. */
-		while ((n[0] = dd_cas_async(mem, 0, 8, 1900 + i, 1901 + i, words, 0)) == -EBUSY)
+		while ((n[0] = dd_cas_async(mem, 0, 8, 1900 + i, 1901 + i, words, 0, 0)) == -EBUSY)
 			check_eq(dd_fence(mem, -1), 0);
 		check(n[0] >= 0);
 	}
@@ -315,9 +315,9 @@ TEST(requests_under_way)
 	check_eq(words[0], 2099);
 	check_eq(*(uint64_t *)shared, 2100);
 
-	check_eq(dd_put_async(mem, "x", 1, PAGE, 0), -ERANGE);
-	check_eq(dd_put_async(mem, "x", 1, 0, 2), -EINVAL);
-	check_eq(dd_cas_async(mem, 0, 8, 0, 0, NULL, 0), -EINVAL);
+	check_eq(dd_put_async(mem, "x", 1, PAGE, 0, 0), -ERANGE);
+	check_eq(dd_put_async(mem, "x", 1, 0, 2, 0), -EINVAL);
+	check_eq(dd_cas_async(mem, 0, 8, 0, 0, NULL, 0, 0), -EINVAL);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
 	check_eq(put_refused(), -EACCES);
 	if (far) {
@@ -394,7 +394,7 @@ static void use_address(char *own)
 	check(own[0] == 'C' && own[PAGE - 1] == 'C');
 	memcpy(&word, own, 8);
 	memset(own, 0, PAGE);
-	check(dd_cas_async(mem, 8, 8, word, 5, own + 8, 0) >= 0);
+	check(dd_cas_async(mem, 8, 8, word, 5, own + 8, 0, 0) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
 	memcpy(&was, own + 8, 8);
 	check_eq(was, word);
@@ -548,13 +548,13 @@ TEST(a_swap_has_a_status)
 	uint64_t status = 0;
 
 	begin(0, 0);
-	check(dd_cas_async(mem, 8, 8, 0, 5, &status, DD_CAS_STATUS) >= 0);
+	check(dd_cas_async(mem, 8, 8, 0, 5, &status, DD_CAS_STATUS, 0) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
 	check_eq(status, 1);
-	check(dd_cas_async(mem, 8, 4, 6, 7, half, DD_CAS_STATUS) >= 0);
+	check(dd_cas_async(mem, 8, 4, 6, 7, half, DD_CAS_STATUS, 0) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
 	check_eq(half[0], 2);
-	check(dd_cas_async(mem, 8, 4, 5, 7, half, DD_CAS_STATUS) >= 0);
+	check(dd_cas_async(mem, 8, 4, 5, 7, half, DD_CAS_STATUS, 0) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
 	check_eq(half[0], 1);
 	check_eq(half[1], 99);
@@ -702,7 +702,7 @@ static void use_import(uint64_t n, uint64_t *wired)
 	*wired = n;
 	if (dd_put(mem, wired, 8, 16, 0) || dd_get(mem, wired + 1, 8, 16) || wired[1] != n)
 		failed = 1;
-	while ((request = dd_put_async(mem, &n, 8, 24, 0)) == -EBUSY)
+	while ((request = dd_put_async(mem, &n, 8, 24, 0, 0)) == -EBUSY)
 		if (dd_fence(mem, -1))
 			failed = 1;
 	if (request < 0 || dd_get(mem, &other, 8, 24) || other != n)

@@ -351,7 +351,8 @@ TEST_F(far, the_end_waits_no_longer_than_the_dead_time)
 static int import_notify(FIXTURE_DATA(far) *self, struct dd_list_make *list)
 {
 	if (mem_end(&self->im, self->i.import) || mem_list(&self->im, list) ||
-	    import_flags(&self->im, &self->s, DD_IMPORT_NOTIFY, list->list, &self->i))
+	    import_flags(&self->im, &self->s, 0, 0, &self->i) ||
+	    mem_import_list(&self->im, &self->i, list->list))
 		return -1;
 	self->cell = raw_unit(&self->im, self->i.cell_unit);
 	return 0;

@@ -109,7 +109,8 @@ static int import_named(struct stage *t, const char *name, __u32 flags)
 {
 	t->i = (struct dd_import_make){
 		.size = sizeof(t->i), .node = far_node(), .flags = flags,
-		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHTS, .list = t->list.list,
+		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHTS,
+		.list = flags & DD_IMPORT_NOWAIT ? t->list.list : 0,
 	};
 	strncpy((char *)t->i.key, name, sizeof(t->i.key) - 1);
 	return raw_ioctl(&t->r, DD_IOC_IMPORT, &t->i);
@@ -127,12 +128,13 @@ static int make_list(struct stage *t)
 
 static int import_notified(struct stage *t)
 {
-	return import_named(t, (char *)server->shm->name, DD_IMPORT_NOTIFY);
+	return import_far(t) ?: mem_import_list_or_end(&t->r, &t->i, t->list.list);
 }
 
 static int park_far(struct stage *t)
 {
-	return import_named(t, "never", DD_IMPORT_NOTIFY | DD_IMPORT_NOWAIT | DD_IMPORT_PARK);
+	return import_named(t, "never", DD_IMPORT_NOWAIT | DD_IMPORT_PARK) ?:
+	       mem_import_list_or_end(&t->r, &t->i, t->list.list);
 }
 
 static int end_far(struct stage *t)

@@ -24,8 +24,10 @@ static int import(const struct raw *r, const struct dd_segment_make *s, __u32 fl
 		  __u32 list, struct dd_import_make *i)
 {
 	*i = mem_import_of(s, mem_far_node(r), DD_RIGHTS,
-			   flags | (list ? DD_IMPORT_NOTIFY : 0), list);
-	return raw_ioctl(r, DD_IOC_IMPORT, i);
+			   flags, flags & DD_IMPORT_NOWAIT ? list : 0);
+	if (raw_ioctl(r, DD_IOC_IMPORT, i))
+		return -1;
+	return list ? mem_import_list_or_end(r, i, list) : 0;
 }
 
 /* Segments and imports of both nodes, but for those that the caller has. */

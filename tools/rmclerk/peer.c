@@ -237,7 +237,7 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 	memcpy(request.name, name, sizeof(request.name));
 	/* @request is not wired, so its bytes are copied before this returns. */
 	ret = dd_put_async(p->mem, &request, sizeof(request),
-			   dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
+			   dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY, 0);
 	if (ret < 0)
 		return ret;
 	while (!reply_fetch(reply, &request, found)) {
@@ -338,7 +338,7 @@ void peer_answer(int node)
 		ret = reply_open(p, node);
 		/* @reply is not wired, so its bytes are copied before this returns. */
 		if (!ret)
-			ret = dd_put_async(p->mem, &reply, sizeof(reply), at, 0);
+			ret = dd_put_async(p->mem, &reply, sizeof(reply), at, 0, 0);
 		if (ret >= 0 || ret == -EAGAIN || ret == -EBUSY)
 			return;
 		peer_close(p);

@@ -179,6 +179,7 @@ enum dd_opcode {
  * @flags: DD_SQE_*
  * @meta_count: valid words of @meta, 0..%DD_META_WORDS
  * @__reserved: zero
+ * @list: with %DD_SQE_NOTIFY_SELF, id of the list of the note; else 0. See <linux/dd_mem.h>
  * @src: source: by default, offset in the connection's send block; offset in
  *	@region with %DD_SQE_REGION; address with %DD_SQE_UNWIRED, alone or with both
  * @dst: byte offset in the peer's block
@@ -197,7 +198,8 @@ struct dd_sqe {
 	__u8 opcode;
 	__u8 flags;
 	__u8 meta_count;
-	__u8 __reserved[5];
+	__u8 __reserved;
+	__u32 list;
 	__aligned_u64 src;
 	__aligned_u64 dst;
 	__aligned_u64 len;

@@ -40,16 +40,16 @@
  * and with %EACCES if the policy is %DD_POLICY_NEVER.
  *
  * **Own notes.** When a request with %DD_SQE_NOTIFY_SELF is over, its importer gets a note of
- * type %DD_NOTE_DONE in the list of its import, which was made with %DD_IMPORT_NOTIFY (else
- * %EINVAL). Of a GET or CAS, the result is in place then. The note has the serial of the
- * import as @conn, its @cookie, and @op, @tag and @node of the request, its number as @msgid,
+ * type %DD_NOTE_DONE in the list that @list of the request names. %DD_IOC_IMPORT_LIST has
+ * attached that list to the import (else %ENOENT). Of a GET or CAS, the result is in place then.
+ * The note has the serial of the import as @conn, the @cookie of the list, and @op, @tag and @node of the request, its number as @msgid,
  * its @dst and @len as @offset and @len, and @error: 0, or the errno in @result of the cell,
  * with which another node has refused it, or %EIO if the access has ended before the outcome
- * was known. @word and @meta_count are 0. The notes of an import are posted in the order of its
+ * was known. @word and @meta_count are 0. The notes of an import in one list are posted in the order of its
  * requests, and each after @done of the cell has reached the request or @error of the cell is
  * set. A request that %DD_IOC_DOORBELL or %DD_IOC_SUBMIT refuses has no note. Notes are never
- * late for want of a slot: @depth requests at a time are under way or have unread notes, and
- * more are refused with %EAGAIN. While the slots of the list are moved, %EBUSY is possible as
+ * late for want of a slot: of each list, @depth requests at a time are under way or have unread
+ * notes, and more are refused with %EAGAIN. While the slots of the list are moved, %EBUSY is possible as
  * well. After %DD_IOC_END of the import, no note is posted any more.
  *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
@@ -447,14 +447,12 @@ struct dd_segment_info {
  * @rights: DD_RIGHT_* that are needed
  * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
- *	%DD_DEPTH_USUAL; the owner's window limits it as well. With %DD_IMPORT_NOTIFY also
- *	the number of slots of @list for notes of type %DD_NOTE_DONE
- * @list: with %DD_IMPORT_NOWAIT or %DD_IMPORT_NOTIFY, id of a note list for its notes; must
- *	not be 0 with %DD_IMPORT_NOTIFY. Else 0
+ *	%DD_DEPTH_USUAL; the owner's window limits it as well. 
+ * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
  * @import: (in) zero; (out) serial of the import
  * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
  * @generation: (in) zero; (out) see struct dd_segment_make; 0 while the import is pending
- * @cookie: for the notes; 0 without @list
+ * @cookie: for the note; 0 without @list
  * @uid: with %DD_IMPORT_UID the user that must have exported the segment, in the caller's user
  *	namespace; else 0
  * @__reserved: zero
@@ -513,7 +511,6 @@ struct dd_import_make {
 #define DD_IMPORT_NOWAIT	0x1	/* do not wait for the other node or the segment */
 #define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
 #define DD_IMPORT_FRESH		0x4	/* ask that no cached name be used */
-#define DD_IMPORT_NOTIFY	0x8	/* permit %DD_SQE_NOTIFY_SELF */
 #define DD_IMPORT_UID		0x10	/* only a segment of user @uid */
 
 #define DD_DEPTH_USUAL		16
@@ -538,6 +535,29 @@ struct dd_import_cell {
 	__u8 result[DD_RESULTS];
 	__u32 uid;
 	__u32 __reserved;
+};
+
+/**
+ * struct dd_import_list - attach a note list to an import (%DD_IOC_IMPORT_LIST)
+ * @size: sizeof(struct dd_import_list)
+ * @flags: zero
+ * @import: serial of the import, which may be pending
+ * @cookie: for the notes
+ * @list: id of the list
+ * @depth: slots for notes of type %DD_NOTE_DONE, 1..%DD_DEPTH_MAX, or 0 for %DD_DEPTH_USUAL
+ *
+ * Requests of the import may name the list then, until the import ends.
+ *
+ * Errors: %EINVAL, %ENOENT (the import, or the list), %EEXIST (it is attached), %ENOMEM, %ENOSPC,
+ * %EDQUOT, %EINTR.
+ */
+struct dd_import_list {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 import;
+	__aligned_u64 cookie;
+	__u32 list;
+	__u32 depth;
 };
 
 /**
@@ -688,6 +708,7 @@ struct dd_registrar_answer {
 #define DD_IOC_LIST_MAKE	_IO(DD_IOC_TYPE, 0x10)
 #define DD_IOC_REGION_DIRTY	_IO(DD_IOC_TYPE, 0x11)
 #define DD_IOC_REGION_CHECK	_IO(DD_IOC_TYPE, 0x13)
+#define DD_IOC_IMPORT_LIST	_IO(DD_IOC_TYPE, 0x14)
 
 #define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
 #define DD_IOC_REGISTRAR	_IO(DD_IOC_TYPE, 0x28)

@@ -41,6 +41,7 @@ SIZE(dd_direct, 72);
 SIZE(dd_submit, 32);
 SIZE(dd_region_pin, 40);
 SIZE(dd_region_check, 24);
+SIZE(dd_import_list, 32);
 SIZE(dd_region_dirty, 32);
 SIZE(dd_segment_make, 152);
 SIZE(dd_segment_state, 24);
