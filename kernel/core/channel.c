@@ -111,11 +111,9 @@ static bool pend(struct dd_channel *ch)
  */
 bool dd_channel_withhold(struct dd_channel *ch)
 {
-	struct dd_list *list = ch->seg->list;
-
 	lockdep_assert_held(&ch->lock);
 	ch->withheld = true;
-	dd_stat_inc(list->obj.ctx->node, DD_STAT_WITHHELD);
+	dd_stat_inc(ch->seg->list->obj.ctx->node, DD_STAT_WITHHELD);
 	return pend(ch) && dd_channel_retry(ch);
 }
 

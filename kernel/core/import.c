@@ -118,7 +118,7 @@ int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_list *list = NULL;
-	int err = 0;
+	int err;
 
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
