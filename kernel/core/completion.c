@@ -129,7 +129,8 @@ int dd_completion_attach(struct dd_ctx *ctx, const struct dd_import_list *arg)
 	mutex_lock(&ctx->lock);
 	/* After its end, an import is not found any more. */
 	imp = dd_import_get(ctx, arg->import);
-	if (imp && imp->obj.ops->all_ops)
+	/* A connection has PUT only. */
+	if (imp && imp->chan->link->op[DD_OP_GET])
 		err = completion_add(imp, arg);
 	mutex_unlock(&ctx->lock);
 	if (!imp)

@@ -161,7 +161,8 @@ static int validate(struct dd_import *imp, struct dd_op *op)
 	wrong = le64_to_cpu((__force __le64)op->raw[1]) & ~sqe_bits[sqe->opcode];
 	if (unlikely(wrong) && (wrong & ~SQE_LIST || !(sqe->flags & DD_SQE_NOTIFY_SELF)))
 		return -EINVAL;
-	if (unlikely(sqe->meta_count > DD_META_WORDS))
+	if (unlikely(sqe->meta_count > DD_META_WORDS) ||
+	    unlikely(sqe->flags & DD_SQE_NOTIFY_SELF && !sqe->list))
 		return -EINVAL;
 	if (unlikely(sqe->opcode != DD_OP_PUT)) {
 		err = validate_other(sqe);

@@ -199,7 +199,7 @@ TEST_F(self, a_request_names_a_list_of_its_import)
 		sqe.len = 8;
 		sqe.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0;
 		EXPECT_ERR(ENOENT, mem_op(&self->im, &i, &sqe));
-		EXPECT_ERR(ENOENT, raw_submit(&self->im, self->i.cell_unit, self->i.import, &sqe));
+		EXPECT_ERR(EINVAL, raw_submit(&self->im, self->i.cell_unit, self->i.import, &sqe));
 		sqe.flags = DD_SQE_REGION;
 		sqe.list = self->list.list;
 		EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
