@@ -151,6 +151,8 @@ void dd_conn_open(struct dd_conn *conn, u16 node)
 	struct dd_cell *cell = conn->imp.cell;
 
 	conn->seg.owner = dd_obj_serial(&conn->imp.obj);
+	/* For the notes. The segment has this channel only, so there is none to tell apart. */
+	conn->seg.generation = 0;
 	dd_channel_open(&conn->chan, DD_RIGHT_PUT, node);
 	conn->chan.back = &conn->imp;
 	memset(cell, 0, sizeof(*cell));

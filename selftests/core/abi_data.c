@@ -107,6 +107,7 @@ TEST_F(data, a_note_describes_its_message)
 	EXPECT_EQ(0, n.cookie >> 32);
 	EXPECT_EQ(128, n.offset);
 	EXPECT_EQ(24, n.len);
+	EXPECT_EQ(0, n.generation);
 	EXPECT_EQ(last, n.word);
 	EXPECT_EQ(1, n.msgid);
 	EXPECT_EQ(0xcafe, n.tag);
