@@ -164,7 +164,8 @@ static inline bool dd_import_up(const struct dd_import *imp)
 /* The errno of requests of an import whose channel was dead when they were refused. */
 static inline u8 dd_import_error(const struct dd_import *imp)
 {
-	if (READ_ONCE(imp->state) == DD_IMPORT_PENDING)
+	/* Acquire: the error is of the end of the set-up, or later. */
+	if (smp_load_acquire(&imp->state) == DD_IMPORT_PENDING)
 		return EAGAIN;
 	return READ_ONCE(imp->error) ?: ECONNRESET;
 }
