@@ -183,6 +183,30 @@ TEST(a_close_behind_a_hole)
 	teardown();
 }
 
+/* A closed end has reserved a slot behind another one's message, and has not written it. */
+TEST(a_close_behind_a_message_of_another)
+{
+	struct dd_msg msg;
+	int ends[2], second;
+
+	setup_direct(DD_TYPE_SPLIT, true);
+	second = client("echo", DD_TYPE_SPLIT, &clist);
+	check_eq(dd_conn_list(h, service, ends, 2), 2);
+	check_eq(dd_send(h, ends[0], ssend, 4, 0, 0, NULL, 0), 0);
+	check_eq(dd_send(h, ends[1], ssend + PAGE / 2, 8, 0, 0, NULL, 0), 0);
+	slot_of(clist, ring_of(clist)->head + 1)->seq = 0;
+	check_eq(dd_close(h, ends[1]), 0);
+	/* The next look is at the list's own ring, which has the close note. */
+	ddi_list_find(h, clist)->cur = NULL;
+	ddi_list_find(h, clist)->streak = 1;
+	check_eq(dd_recv(h, clist, &msg, 0, 0), -ECONNCLOSE);
+	check_eq(msg.conn, second);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
+	check_eq(msg.conn, conn);
+	check_eq(msg.len, 4);
+	teardown();
+}
+
 static bool noted;
 static int ended;
 
