@@ -447,7 +447,7 @@ struct dd_segment_info {
  * @rights: DD_RIGHT_* that are needed
  * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
- *	%DD_DEPTH_USUAL; the owner's window limits it as well. 
+ *	%DD_DEPTH_USUAL; the owner's window limits it as well.
  * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
  * @import: (in) zero; (out) serial of the import
  * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
