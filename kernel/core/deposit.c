@@ -102,35 +102,19 @@ void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len)
 	smp_store_release(&ch->seg->state->data_end, dst + len);
 }
 
-/**
- * dd_deposit_write() - store bytes in a region
- * @region: the region; if it is that of a segment, the channel is locked
- * @at: byte offset in the region; in a segment, from dd_deposit_at()
- * @src: kernel address
- * @len: bytes, at least 1
- * @last: the bytes end the message
- *
- * Return: with @last, the last aligned word of the message, or its tail, which is
- * stored after all other bytes.
- */
-u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
-		     size_t len, bool last)
+/* Store the last bytes of a message, at least 1, or of its part in a region. */
+static void write_last(struct dd_region *region, u64 at, const void *src, size_t len)
 {
 	size_t left;
 	void *dst;
 
-	dst = dd_region_addr(region, at, &left);
-	while (len > left) {
-		dd_copy_words(dst, src, left);
-		src += left;
-		at += left;
-		len -= left;
+	for (;; src += left, at += left, len -= left) {
 		dst = dd_region_addr(region, at, &left);
+		if (len <= left)
+			break;
+		dd_copy_words(dst, src, left);
 	}
-	if (last)
-		return dd_copy_message(dst, src, len);
-	dd_copy_words(dst, src, len);
-	return 0;
+	dd_copy_message(dst, src, len);
 }
 
 /**
@@ -160,7 +144,7 @@ int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
 		err = dd_deposit_place(ch, p);
 		if (err || !ntail)
 			return err;
-		dd_deposit_write(p->region, p->at, tail, p->len, true);
+		write_last(p->region, p->at, tail, p->len);
 		p->off += p->len;
 		tail += p->len;
 		ntail -= p->len;
@@ -347,7 +331,7 @@ static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
  * @src: user address, checked by access_ok()
  * @len: bytes, at least 1
  * @last: the bytes end the message
- * @word: (out) see dd_deposit_write()
+ * @word: (out) with @last, as dd_copy_final() returns it
  *
  * Return: number of bytes not copied because a page of the source is not present; the
  * caller unlocks, faults the page in and continues there.

@@ -193,8 +193,6 @@ int dd_deposit_swap(struct dd_channel *ch, u64 off, size_t len, const u32 *meta,
 void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status);
 int dd_load_user(void *to, const void __user *from, size_t len);
 int dd_store_user(void __user *to, const void *from, size_t len);
-u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src, size_t len,
-		     bool last);
 size_t dd_deposit_write_user(struct dd_region *region, u64 at,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word);

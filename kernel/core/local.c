@@ -19,8 +19,8 @@
 #define DD_LOCAL_FEW	32	/* words that are copied twice rather than by the slow path */
 
 /*
- * Copy bytes of @from at @off to @to at @at. Returns the last word of the message if the bytes
- * are its @last ones, see dd_deposit_write().
+ * Copy bytes of @from at @off to @to at @at. Returns as dd_copy_final() if they are the @last ones
+ * of the message, else 0.
  */
 static __always_inline u64 dd_local_copy(struct dd_region *to, u64 at,
 					 const struct dd_region *from, u64 off, size_t len,
@@ -233,18 +233,19 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 }
 
 /*
- * Between two pieces, with nothing locked: fault in the next bytes of the source,
- * reschedule, and check for a fatal signal. The last bytes of a message are copied at once, so
+ * Between two pieces, with nothing locked: fault in the next bytes of user memory,
+ * reschedule, and check for a fatal signal. The last bytes of a PUT are copied at once, so
  * as many must be readable.
  */
 static int dd_local_pause(const struct dd_op *op)
 {
-	const void __user *from = op->user + op->done;
 	size_t want = min_t(u64, op->sqe.len - op->done, DD_COPY_CHUNK);
+	void __user *at = (void __user *)op->user + op->done;
 
 	if (op->sqe.flags & DD_SQE_UNWIRED &&
-	    (fault_in_readable(from, want) == want ||
-	     fault_in_readable(from, min_t(size_t, want, 16))))
+	    (op->sqe.opcode == DD_OP_GET ? fault_in_safe_writeable(at, want) == want :
+	     fault_in_readable(at, want) == want ||
+	     fault_in_readable(at, min_t(size_t, want, 16))))
 		return -EFAULT;
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
@@ -425,28 +426,22 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 len = op->sqe.len, at;
-	size_t most;
-	int err = 0;
+	size_t n;
+	int err;
 
 	spin_lock(&ch->lock);
 	for (;;) {
-		most = min_t(u64, len - op->done, dd_local_chunk(ch->seg, op->sqe.dst + op->done));
-		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + op->done, most, &at);
+		n = min_t(u64, len - op->done, dd_local_chunk(ch->seg, op->sqe.dst + op->done));
+		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + op->done, n, &at);
 		if (err)
 			break;
-		dd_local_fetch(ch, op, at, most);
+		dd_local_fetch(ch, op, at, n);
 		if (op->done == len) {
 			dd_local_account(imp, op, imp->submitted + 1, true);
 			break;
 		}
 		spin_unlock(&ch->lock);
-		most = min_t(u64, len - op->done, DD_COPY_CHUNK);
-		if (!op->region &&
-		    fault_in_safe_writeable(op->user + op->done, most) == most)
-			err = -EFAULT;
-		else if (fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
+		err = dd_local_pause(op);
 		spin_lock(&ch->lock);
 		if (err)
 			break;
