@@ -58,8 +58,6 @@ struct found {
 	const __u32 *flag;	/* bit 0: the kernel waits for a slot */
 };
 
-/* ---- rings ---------------------------------------------------------------------- */
-
 /* The note at @pos of a direct ring; false if there is none. */
 static inline bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
 				   struct found *f)
@@ -207,8 +205,6 @@ static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 	}
 	return n;
 }
-
-/* ---- messages ------------------------------------------------------------------- */
 
 static inline unsigned int fill_meta(unsigned int *meta, const struct found *f)
 {

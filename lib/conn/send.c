@@ -230,12 +230,6 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 		    rq->metacount) ? posted(h, c) : 0;
 }
 
-/* Ask for a direct path, and send by it from now on. */
-static DDI_NOINLINE void direct_open(struct dd *h, struct ddi_conn *c)
-{
-	ddi_store(&c->tx, ddi_direct_open(h, c->cell, c->serial, &c->tx_ask));
-}
-
 /*
  * Send one message, whatever the type of the locked connection allows; the request has
  * passed ddi_send_check(). Returns as dd_send().
@@ -243,7 +237,7 @@ static DDI_NOINLINE void direct_open(struct dd *h, struct ddi_conn *c)
 DDI_HOT int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	if (ddi_direct_due(c))
-		direct_open(h, c);
+		ddi_store(&c->tx, ddi_direct_open(h, c->cell, c->serial, &c->tx_ask));
 	return c->tx ? send_direct(h, c, rq) : send_queue(h, c, rq);
 }
 

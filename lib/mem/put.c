@@ -155,8 +155,6 @@ static bool window_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 	return done || window_shows(m, number);
 }
 
-/* ---- requests ----------------------------------------------------------- */
-
 _Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_CAS_STATUS == DD_SQE_STATUS, "flags of the kernel");
 
 static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
@@ -239,8 +237,6 @@ DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
 
 	return ddi_mem_submit(m, &sqe, bytes, len);
 }
-
-/* ---- requests that the caller does not wait for --------------------------- */
 
 /*
  * Begin a request with a note to @list, or 0. Returns %-EALREADY if the caller is to execute it:
