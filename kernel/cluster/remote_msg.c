@@ -219,8 +219,7 @@ static void dd_remote_post(struct dd_udp_peer *link)
 
 	lockdep_assert_held(&link->lock);
 	link->note_due = false;
-	dd_deposit_post(&ctl->due);
-	dd_list_wake(ctl->due.list);
+	dd_deposit_notify(&ctl->due);
 }
 
 /* ---- GET, CAS and refusals: requests at the owner ------------------------ */

@@ -156,7 +156,7 @@ static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
  * @asked: the sender asks for a notification
  * @fill: fills in the note
  * @arg: argument of @fill
- * @due: (out) the note that the caller has to post by dd_deposit_post(), if any. Until
+ * @due: (out) the note that the caller has to post by dd_deposit_notify(), if any. Until
  *	then list and slot must stay: the caller holds a lock that revoking the channel
  *	or leaving the list takes
  *
@@ -179,6 +179,13 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool a
 static __always_inline void dd_deposit_post(const struct dd_due *due)
 {
 	dd_list_commit(due->list, due->note, due->pos);
+}
+
+/* Post a note, and wake the list's readers. */
+static __always_inline void dd_deposit_notify(const struct dd_due *due)
+{
+	dd_deposit_post(due);
+	dd_list_wake(due->list);
 }
 
 /* Two words of metadata as one, low word first. */

@@ -150,10 +150,8 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	done = dd_deposit_done(imp->chan, n, op->sqe.flags & DD_SQE_NOTIFY, dd_local_fill, op,
 			       &due);
 	/* The lock keeps the list. */
-	if (likely(done) && likely(due.note)) {
-		dd_deposit_post(&due);
-		dd_list_wake(due.list);
-	}
+	if (likely(done) && likely(due.note))
+		dd_deposit_notify(&due);
 	dd_local_account(imp, op, n, done);
 	trace_dd_deposit(imp, op, n);
 }
@@ -524,8 +522,7 @@ static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_payload(ch, imp->submitted + 1, payload, len, dd_local_fill, op, &due);
 	if (!err) {
 		/* The lock keeps the list. */
-		dd_deposit_post(&due);
-		dd_list_wake(due.list);
+		dd_deposit_notify(&due);
 		dd_local_account(imp, op, imp->submitted + 1, true);
 	}
 	spin_unlock(&ch->lock);
