@@ -132,9 +132,8 @@ static void dd_far_notify(struct dd_far_import *f, u64 n)
 		return;
 	mutex_lock(&c->list->lock);
 	if (!c->ended && dd_remote_completion_claim(f->r, n, &due))
-		dd_deposit_post(&due);
+		dd_deposit_notify(&due);
 	mutex_unlock(&c->list->lock);
-	dd_list_wake(c->list);
 }
 
 /* The other node has ended the access. It may have executed requests that it did not report. */

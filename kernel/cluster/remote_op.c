@@ -477,7 +477,7 @@ static void dd_remote_count(struct dd_import *imp, u64 n)
  * dd_remote_completion_claim() - prepare the note to the importer of a request that is over
  * @r: the state. Either the peer is locked, or the import is broken and its list is locked
  * @n: number of the request; its dd_remote_op.completion is set
- * @due: (out) the note, for dd_deposit_post()
+ * @due: (out) the note, for dd_deposit_notify()
  *
  * Return: see dd_completion_claim(); always true if the list is locked.
  */
@@ -516,8 +516,7 @@ static u64 dd_remote_done_until(struct dd_remote *r)
 			if (!dd_remote_completion_claim(r, n, &due))
 				return n - 1;
 			dd_remote_count(imp, n);
-			dd_deposit_post(&due);
-			dd_list_wake(due.list);
+			dd_deposit_notify(&due);
 		}
 	}
 	return n;

@@ -142,7 +142,7 @@ int dd_completion_attach(struct dd_ctx *ctx, const struct dd_import_list *arg)
 /**
  * dd_completion_claim() - prepare the note of a request that is done
  * @c: the completions; @note is complete
- * @due: (out) the note, for dd_deposit_post()
+ * @due: (out) the note, for dd_deposit_notify()
  *
  * A slot is free: see dd_completion_room(). The caller holds a spinlock, under which the import
  * is found not to be ended, or dd_list.lock.

@@ -175,16 +175,10 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool a
 	return true;
 }
 
-/* Post a note. The caller wakes the list's readers. */
-static __always_inline void dd_deposit_post(const struct dd_due *due)
-{
-	dd_list_commit(due->list, due->note, due->pos);
-}
-
 /* Post a note, and wake the list's readers. */
 static __always_inline void dd_deposit_notify(const struct dd_due *due)
 {
-	dd_deposit_post(due);
+	dd_list_commit(due->list, due->note, due->pos);
 	dd_list_wake(due->list);
 }
 

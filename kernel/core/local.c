@@ -89,8 +89,7 @@ static void dd_local_notify(struct dd_import *imp)
 	if (!c || c->ended || imp->done != imp->submitted || !dd_completion_claim(c, &due))
 		return;
 	imp->due = NULL;
-	dd_deposit_post(&due);
-	dd_list_wake(due.list);
+	dd_deposit_notify(&due);
 }
 
 static void dd_local_renotify(struct dd_import *imp)

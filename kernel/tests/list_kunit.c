@@ -287,7 +287,7 @@ static bool channel_send(struct channel *ch)
 				    NULL, &due))
 			ch->tx.done = ch->tx.submitted;
 		if (due.note)
-			dd_deposit_post(&due);
+			dd_list_commit(due.list, due.note, due.pos);
 	}
 	spin_unlock_bh(&rx->lock);
 	return ok;
