@@ -368,8 +368,8 @@ static enum dd_list_state list_advance(struct dd_list *list, enum dd_list_state 
 	from = list->state;
 	if (to == DD_LIST_ENDED)
 		dd_list_flag(list, DD_LIST_GONE, 0);
-	/* Release: a reader that sees the end of the list sees the last notes. */
 	if (from < to)
+		/* Release: a reader that sees the end of the list sees the last notes. */
 		smp_store_release(&list->state, to);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return from;

@@ -42,15 +42,16 @@
  * **Own notes.** When a request with %DD_SQE_NOTIFY_SELF is over, its importer gets a note of
  * type %DD_NOTE_DONE in the list that @list of the request names. %DD_IOC_IMPORT_LIST has
  * attached that list to the import (else %ENOENT). Of a GET or CAS, the result is in place then.
- * The note has the serial of the import as @conn, the @cookie of the list, and @op, @tag and @node of the request, its number as @msgid,
- * its @dst and @len as @offset and @len, and @error: 0, or the errno in @result of the cell,
- * with which another node has refused it, or %EIO if the access has ended before the outcome
- * was known. @word and @meta_count are 0. The notes of an import in one list are posted in the order of its
- * requests, and each after @done of the cell has reached the request or @error of the cell is
- * set. A request that %DD_IOC_DOORBELL or %DD_IOC_SUBMIT refuses has no note. Notes are never
- * late for want of a slot: of each list, @depth requests at a time are under way or have unread
- * notes, and more are refused with %EAGAIN. While the slots of the list are moved, %EBUSY is possible as
- * well. After %DD_IOC_END of the import, no note is posted any more.
+ * The note has the serial of the import as @conn, the @cookie of the list, and @op, @tag and
+ * @node of the request, its number as @msgid, its @dst and @len as @offset and @len, and @error:
+ * 0, or the errno in @result of the cell, with which another node has refused it, or %EIO if the
+ * access has ended before the outcome was known. @word and @meta_count are 0. The notes of an
+ * import in one list are posted in the order of its requests, and each after @done of the cell
+ * has reached the request or @error of the cell is set. A request that %DD_IOC_DOORBELL or
+ * %DD_IOC_SUBMIT refuses has no note. Notes are never late for want of a slot: of each list,
+ * @depth requests at a time are under way or have unread notes, and more are refused with
+ * %EAGAIN. While the slots of the list are moved, %EBUSY is possible as well. After %DD_IOC_END
+ * of the import, no note is posted any more.
  *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
  * later: when @done of the cell has reached the number of a request, it has been executed,
@@ -447,7 +448,7 @@ struct dd_segment_info {
  * @rights: DD_RIGHT_* that are needed
  * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
- *	%DD_DEPTH_USUAL; the owner's window limits it as well.
+ *	%DD_DEPTH_USUAL; the owner's window limits it as well
  * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
  * @import: (in) zero; (out) serial of the import
  * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
