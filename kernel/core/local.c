@@ -19,6 +19,22 @@
 #define DD_LOCAL_FEW	32	/* words that are copied twice rather than by the slow path */
 
 /*
+ * Copy the last bytes of a message. A page of the source ends after @n of them, within the last
+ * word, which is stored at once even so; @rest is in the next page.
+ */
+static noinline u64 copy_last_apart(void *dst, const void *src, size_t n, const void *rest,
+				    size_t len)
+{
+	size_t at = len - dd_copy_last(dst, len);
+	u8 word[8] __aligned(8);
+
+	dd_copy_words(dst, src, at);
+	memcpy(word, src + at, n - at);
+	memcpy(word + n - at, rest, len - n);
+	return dd_copy_final(dst + at, word, len - at);
+}
+
+/*
  * Copy bytes of @from at @off to @to at @at. Returns as dd_copy_final() if they are the @last ones
  * of the message, else 0.
  */
@@ -37,6 +53,9 @@ static __always_inline u64 dd_local_copy(struct dd_region *to, u64 at,
 		n = min(n, left);
 		if (likely(len <= n))
 			break;
+		if (unlikely(last && n + dd_copy_last(dst, len) > len))
+			return copy_last_apart(dst, src, n, dd_region_addr(from, off + n, &left),
+					       len);
 		dd_copy_words(dst, src, n);
 	}
 	if (likely(last))

@@ -134,6 +134,13 @@ TEST_F(data, a_page_and_its_edges)
 			    big.cmem.at + big.c.send.offset + PAGE - 5, size));
 	EXPECT_EQ(0, to[2 * PAGE - 4]);
 	EXPECT_EQ(0, to[2 * PAGE - 3 + size]);
+	/* A page of the source ends within the last word. */
+	for (i = 1; i < 24; i++) {
+		ASSERT_EQ(1, pair_request(&big, PAGE - i, 64, 24));
+		ASSERT_TRUE(raw_take(&big.srv, big.s.list_unit, &n));
+		EXPECT_EQ(0, memcmp(to + 64, big.cmem.at + big.c.send.offset + PAGE - i, 24));
+		EXPECT_EQ(0, memcmp(to + 80, &n.word, 8));
+	}
 }
 
 /* --- bounds ----------------------------------------------------------------*/
