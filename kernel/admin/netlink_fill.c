@@ -306,7 +306,8 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_SEGMENT_RIGHTS, seg->rights) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_POLICY, READ_ONCE(seg->policy)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_PERMISSION, exp->permission) ||
-	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT, !!(READ_ONCE(seg->flags) & DD_SEGMENT_INHIBITED)) ||
+	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT,
+		       !!(READ_ONCE(seg->flags) & DD_SEGMENT_INHIBITED)) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_LIST, seg->list ? seg->list->obj.id : 0) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_WINDOW, exp->window) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_IMPORTERS,
@@ -336,7 +337,7 @@ static int dd_fill_any_import(struct sk_buff *skb, struct dd_obj *obj,
 			      const struct dd_reader *reader, u32 node, u8 rights)
 {
 	const struct dd_import *imp = container_of(obj, struct dd_import, obj);
-	u8 error = dd_import_status(imp);
+	int error = -dd_import_status(imp);
 	bool up = dd_import_up(imp);
 	int pad = DD_A_IMPORT_PAD;
 

@@ -14,15 +14,15 @@
 /* 0 if the counter has reached @value, -EAGAIN if it may still do so, or another error. */
 static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
-	u8 error = dd_import_status(imp);
+	int err = dd_import_status(imp);
 
 	if (READ_ONCE(imp->obj.ctx->dead))
 		return -ESTALE;
 	if (what == DD_WAIT_UP)
-		return -error;
+		return err;
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
 		return 0;
-	return error ? -error : -EAGAIN;
+	return err ? err : -EAGAIN;
 }
 
 /**

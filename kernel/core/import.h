@@ -161,21 +161,21 @@ static inline bool dd_import_up(const struct dd_import *imp)
 	return smp_load_acquire(&imp->state) == DD_IMPORT_UP;
 }
 
-/* The errno of requests of an import whose channel was dead when they were refused. */
-static inline u8 dd_import_error(const struct dd_import *imp)
+/* The error of requests of an import whose channel was dead when they were refused. */
+static inline int dd_import_error(const struct dd_import *imp)
 {
 	/* Acquire: the error is of the end of the set-up, or later. */
 	if (smp_load_acquire(&imp->state) == DD_IMPORT_PENDING)
-		return EAGAIN;
-	return READ_ONCE(imp->error) ?: ECONNRESET;
+		return -EAGAIN;
+	return -(READ_ONCE(imp->error) ?: ECONNRESET);
 }
 
-/* 0 while an import accepts requests; EAGAIN while it is pending; or the errno of its end. */
-static inline u8 dd_import_status(const struct dd_import *imp)
+/* 0 while an import accepts requests; -EAGAIN while it is pending; or the error of its end. */
+static inline int dd_import_status(const struct dd_import *imp)
 {
 	/* Acquire: a channel that is dead after the import was pending has ended. */
 	if (smp_load_acquire(&imp->state) == DD_IMPORT_PENDING)
-		return EAGAIN;
+		return -EAGAIN;
 	return READ_ONCE(imp->chan->dead) ? dd_import_error(imp) : 0;
 }
 

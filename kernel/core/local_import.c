@@ -121,7 +121,7 @@ int dd_local_import_direct(struct dd_import *imp, struct dd_direct *arg)
 	if (arg->flags)
 		return -EINVAL;
 	if (imp->state != DD_IMPORT_UP)
-		return -(int)dd_import_error(imp);
+		return dd_import_error(imp);
 	return dd_access_direct(&l->a, imp, arg);
 }
 

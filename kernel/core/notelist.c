@@ -369,7 +369,7 @@ static enum dd_list_state list_advance(struct dd_list *list, enum dd_list_state 
 	if (to == DD_LIST_ENDED)
 		dd_list_flag(list, DD_LIST_GONE, 0);
 	if (from < to)
-		/* Release: a reader that sees the end of the list sees the last notes. */
+		/* Release: a reader that sees this end of the list sees its last notes. */
 		smp_store_release(&list->state, to);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return from;

@@ -82,9 +82,9 @@ enum dd_segment_data {
  * @state: in the area of the owner, for a segment that can be redirected; else NULL
  * @redir: the redirection that is in place, or NULL
  *
- * %DD_SEGMENT_INHIBITED and @policy may change at any time; then the lock of every channel is taken once,
- * so that no operation goes on that has seen the earlier value, and windows are hidden. The
- * same holds for the end of @redir.
+ * %DD_SEGMENT_INHIBITED and @policy may change at any time; then the lock of every channel is
+ * taken once, so that no operation goes on that has seen the earlier value, and windows are
+ * hidden. The same holds for the end of @redir.
  */
 struct dd_segment {
 	u8 rights;

@@ -240,7 +240,7 @@ static __always_inline int execute(struct dd_import *imp, const struct dd_sqe *s
 /* The errno of this import for an access that has ended. */
 static int end_error(const struct dd_import *imp, int err)
 {
-	return err == -ECONNRESET ? -(int)dd_import_error(imp) : err;
+	return err == -ECONNRESET ? dd_import_error(imp) : err;
 }
 
 /* Execute a request that needs to sleep, and drop the reference of execute(). */

@@ -242,8 +242,7 @@ static const struct vm_operations_struct window_vm_ops = {
  * process over its memory.high sleeps when it allocates. The spare page is mapped
  * once in each table and unmapped; no thread can access the mapping yet.
  */
-static int window_tables(const struct dd_window *win,
-			    struct vm_area_struct *vma)
+static int window_tables(const struct dd_window *win, struct vm_area_struct *vma)
 {
 	unsigned long pfn = page_to_pfn(virt_to_page(win->spare));
 	unsigned long addr = vma->vm_start;
