@@ -97,7 +97,7 @@ static noinline int other_source(struct dd_import *imp, struct dd_op *op)
 	}
 }
 
-static int find_source(struct dd_import *imp, struct dd_op *op)
+static __always_inline int find_source(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
@@ -143,7 +143,7 @@ static int validate_other(const struct dd_sqe *sqe)
 }
 
 /* Validate the kernel's copy of a request, and find its local memory. */
-static int validate(struct dd_import *imp, struct dd_op *op)
+static __always_inline int validate(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_sqe *sqe = &op->sqe;
 	u64 wrong;
@@ -175,7 +175,7 @@ static int validate(struct dd_import *imp, struct dd_op *op)
 }
 
 /* Copy the next request of a queue, reading each word once. Returns false if there is none. */
-static bool fetch(const struct dd_import *imp, struct dd_op *op)
+static __always_inline bool fetch(const struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *slot = imp->cell->sq;
 	const u64 *raw = (const u64 *)slot;
@@ -193,7 +193,7 @@ static bool fetch(const struct dd_import *imp, struct dd_op *op)
 	return true;
 }
 
-static void finish(struct dd_import *imp, struct dd_op *op, int err)
+static __always_inline void finish(struct dd_import *imp, struct dd_op *op, int err)
 {
 	if (op->held)
 		dd_region_put_later(op->held);
