@@ -53,13 +53,14 @@ static inline bool window_is_short(const char *dst, const char *src, size_t len)
  * These return whether the request was executed; if not, the kernel is asked to. Unlike
  * ddi_deposit_short(), a put stores each word once: other processes may swap it.
  */
-static inline bool put_short(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
+static inline bool put_short(struct dd_mem *m, char *window, const char *src, size_t len,
+			     uint64_t offset)
 {
-	char *window = ddi_load_acquire(&m->put), *dst = window + offset;
+	char *dst = window + offset;
 	const char *last = src + len - 8;
 	uint32_t number;
 
-	if (ddi_unlikely(!window) || !window_is_short(dst, src, len))
+	if (!window_is_short(dst, src, len))
 		return false;
 	number = window_number(m, window, len, offset);
 	if (ddi_unlikely(!number))
@@ -88,12 +89,13 @@ static bool put_any(struct dd_mem *m, const char *src, size_t len, uint64_t offs
 	return window_shows(m, number);
 }
 
-static inline bool get_short(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
+static inline bool get_short(struct dd_mem *m, const char *window, char *dst, size_t len,
+			     uint64_t offset)
 {
-	const char *window = ddi_load_acquire(&m->get), *src = window + offset;
+	const char *src = window + offset;
 	uint32_t number;
 
-	if (ddi_unlikely(!window) || !window_is_short(dst, src, len))
+	if (!window_is_short(dst, src, len))
 		return false;
 	number = window_number(m, window, len, offset);
 	if (ddi_unlikely(!number))
@@ -171,37 +173,46 @@ static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t repl
 static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 				uint64_t offset, unsigned int flags)
 {
-	struct dd_sqe sqe;
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
 
-	if (flags & ~DD_PUT_NOTIFY)
-		return -EINVAL;
-	if (!flags && put_any(m, src, len, offset))
-		return 0;
-	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
-	return ddi_mem_submit(m, &sqe, src, len);
+	return flags & ~DD_PUT_NOTIFY ? -EINVAL : ddi_mem_submit(m, &sqe, src, len);
+}
+
+static DDI_NOINLINE int put_long(struct dd_mem *m, const void *src, size_t len, uint64_t offset)
+{
+	return put_any(m, src, len, offset) ? 0 : mem_put(m, src, len, offset, 0);
 }
 
 /* Only tail calls, so that this function and dd_get() save no registers. */
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 		  unsigned int flags)
 {
-	return !flags && put_short(m, src, len, offset) ? 0 :
-	       mem_put(m, src, len, offset, flags);
+	char *window = ddi_load_acquire(&m->put);
+
+	if (flags || ddi_unlikely(!window))
+		return mem_put(m, src, len, offset, flags);
+	return put_short(m, window, src, len, offset) ? 0 : put_long(m, src, len, offset);
 }
 
 static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	struct dd_sqe sqe;
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
 
-	if (get_any(m, dst, len, offset))
-		return 0;
-	sqe = (struct dd_sqe){ .opcode = DD_OP_GET, .dst = offset };
 	return ddi_mem_submit(m, &sqe, dst, len);
+}
+
+static DDI_NOINLINE int get_long(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	return get_any(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
 }
 
 DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	return get_short(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
+	const char *window = ddi_load_acquire(&m->get);
+
+	if (ddi_unlikely(!window))
+		return mem_get(m, dst, len, offset);
+	return get_short(m, window, dst, len, offset) ? 0 : get_long(m, dst, len, offset);
 }
 
 static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
