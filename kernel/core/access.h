@@ -12,9 +12,7 @@
 
 struct dd_access;
 struct dd_direct;
-struct dd_import;
 struct dd_importer;
-struct dd_window;
 
 /**
  * struct dd_access_ops - operations that differ between importers on this and on other nodes

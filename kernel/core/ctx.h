@@ -19,7 +19,6 @@
 #include "core/ids.h"
 #include "core/window.h"
 
-struct dd_node;
 struct pid_namespace;
 
 /**

@@ -268,17 +268,7 @@ int dd_load_user(void *to, const void __user *from, size_t len)
 	return 0;
 }
 
-/**
- * dd_store_user() - copy the part of a word, or an aligned word, to user memory
- * @to: user address, checked by access_ok()
- * @from: kernel address
- * @len: at most 8 bytes
- *
- * By the largest aligned stores, as a process may load words there. May sleep unless page
- * faults are disabled.
- *
- * Return: 0 or %-EFAULT.
- */
+/* Like dd_load_user(), in the other direction. */
 int dd_store_user(void __user *to, const void *from, size_t len)
 {
 	size_t n;

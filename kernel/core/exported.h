@@ -13,7 +13,6 @@
 #include "core/quota.h"
 #include "core/segment.h"
 
-struct dd_channel;
 struct dd_registered;
 
 /* Reasons of refusals, in the order of struct dd_segment_info. */

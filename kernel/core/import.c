@@ -6,7 +6,6 @@
 #include <uapi/linux/dd_mem.h>
 
 #include "core/bounds.h"
-#include "core/charge.h"
 #include "core/hooks.h"
 #include "core/import.h"
 #include "core/notelist.h"

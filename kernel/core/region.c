@@ -196,14 +196,6 @@ void dd_region_unnew(struct dd_region *region, unsigned long n)
 	dd_region_destroy(region);
 }
 
-/* Choose an mmap() offset. */
-static int region_place(struct dd_ctx *ctx, struct dd_region *region)
-{
-	int err = dd_ctx_place(ctx, region->npages, &region->pgoff);
-
-	return err ?: xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
-}
-
 /**
  * dd_region_publish() - give a region its id
  * @region: the region, complete. Its reference passes to the table of ids; on an error
@@ -224,7 +216,9 @@ int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset)
 	err = ctx->dead ? -ESTALE : dd_obj_reserve(&region->obj);
 	if (err)
 		goto out;
-	err = offset ? region_place(ctx, region) : 0;
+	if (offset)
+		err = dd_ctx_place(ctx, region->npages, &region->pgoff) ?:
+		      xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
 	if (err) {
 		dd_obj_unreserve(&region->obj);
 		goto out;
@@ -368,7 +362,6 @@ static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_region *region = vmf->vma->vm_private_data;
 	unsigned long index = vmf->pgoff - region->pgoff;
-
 	struct page *page;
 
 	if (index >= region->npages)

@@ -8,10 +8,7 @@
 #include "core/rings.h"
 
 struct dd_cell;
-struct dd_channel;
-struct dd_ctx;
 struct dd_list;
-struct dd_window;
 
 /**
  * struct dd_direct_rx - the direct path of one channel

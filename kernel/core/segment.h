@@ -10,7 +10,6 @@
 #include "core/region.h"
 
 struct dd_list;
-struct dd_segment_ops;
 
 enum dd_redir_state {
 	DD_REDIR_FREE,

@@ -4,7 +4,6 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "error.h"
 #include "recv.h"
 #include "send.h"
 
