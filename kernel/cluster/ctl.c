@@ -135,6 +135,7 @@ void dd_ctl_up(struct dd_tp *tp)
 {
 	struct dd_ctl *ctl = dd_udp_of_tp(tp)->priv;
 
+	WRITE_ONCE(ctl->answered_at, jiffies);
 	wake_up_all(&ctl->waiters);
 	dd_udp_up(tp);
 }

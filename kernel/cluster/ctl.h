@@ -99,6 +99,7 @@ struct dd_ctl_answer {
  * @waiting: struct dd_remote with a local query without an answer
  * @nwaiting: number of entries in @waiting
  * @crowded: a caller waits for space in the stream to send a query
+ * @answered_at: jiffies of the last answer to the first of @waiting, or of the start of the session
  * @next_req: number of the next local query
  * @inbox: queries of the peer; the worker removes them
  * @ninbox: number of entries in @inbox
@@ -124,6 +125,7 @@ struct dd_ctl {
 	struct list_head waiting;
 	u32 nwaiting;
 	bool crowded;
+	unsigned long answered_at;
 	u32 next_req;
 	struct list_head inbox;
 	u32 ninbox;

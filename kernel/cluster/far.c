@@ -87,14 +87,28 @@ static void dd_far_kick(struct dd_far_import *f)
 		refcount_dec(&f->imp.obj.users);
 }
 
+/*
+ * When the query fails. Others may be before it, here and in the peer: so while the peer answers
+ * queries, this one waits for its turn.
+ */
+static unsigned long dd_far_expires(const struct dd_far_import *f)
+{
+	const struct dd_peer *peer = f->r->peer;
+	unsigned long since = READ_ONCE(dd_ctl_of(peer)->answered_at);
+
+	if (time_before(since, f->asked))
+		since = f->asked;
+	return since + msecs_to_jiffies(READ_ONCE(peer->config.dead_ms));
+}
+
 /* Queue the work for the time when the query fails, unless it is queued. */
 static void dd_far_alarm(struct dd_far_import *f)
 {
-	unsigned long now = jiffies;
+	unsigned long now = jiffies, expires = dd_far_expires(f);
 
 	refcount_inc(&f->imp.obj.users);
 	if (!queue_delayed_work(dd_wq, &f->work,
-				time_before(now, f->expires) ? f->expires - now : 0))
+				time_before(now, expires) ? expires - now : 0))
 		refcount_dec(&f->imp.obj.users);
 }
 
@@ -278,6 +292,7 @@ static bool dd_far_happened(struct dd_far_import *f)
 			return false;
 		if (f->err)
 			return true;
+		f->asked = jiffies;
 		/* If the import ends from now on, dd_far_drop() has to forget the query. */
 		WRITE_ONCE(f->step, DD_FAR_ANSWER);
 		return READ_ONCE(r->wait.over);
@@ -295,7 +310,7 @@ static bool dd_far_ready(struct dd_far_import *f)
 {
 	if (READ_ONCE(f->imp.state) != DD_IMPORT_PENDING || dd_far_happened(f))
 		return true;
-	if (!dd_far_asks(f) || time_before(jiffies, f->expires))
+	if (!dd_far_asks(f) || time_before(jiffies, dd_far_expires(f)))
 		return false;
 	/* If the answer arrives now, dd_far_drop() closes its channel. */
 	f->err = -EHOSTUNREACH;
@@ -305,7 +320,7 @@ static bool dd_far_ready(struct dd_far_import *f)
 static int dd_far_goto(struct dd_far_import *f, enum dd_far_step step)
 {
 	if (step == DD_FAR_QUERY)
-		f->expires = jiffies + msecs_to_jiffies(READ_ONCE(f->r->peer->config.dead_ms));
+		f->asked = jiffies;
 	WRITE_ONCE(f->step, step);
 	return -EINPROGRESS;
 }
@@ -493,7 +508,8 @@ static int dd_far_begin(struct dd_far_import *f, struct dd_import_make *arg)
 	if (!err) {
 		/* dd_far_finish() drops this reference. */
 		refcount_inc(&f->imp.obj.users);
-		add_wait_queue(&dd_ctl_of(f->r->peer)->waiters, &f->entry);
+		/* Behind those that wait already, which get a place first. */
+		add_wait_queue_exclusive(&dd_ctl_of(f->r->peer)->waiters, &f->entry);
 		dd_far_kick(f);
 		err = -EINPROGRESS;
 	}

@@ -33,7 +33,7 @@ enum dd_far_step {
  * @step: what the import waits for. Only the worker uses this field and the following ones, except
  *	that dd_far_woken() reads @step and @session
  * @err: error of a step
- * @expires: jiffies when the query fails that was not answered
+ * @asked: jiffies when the import began to wait for space for its query, or when it was sent
  * @depth: number of requests under way that the importer wants
  * @session: number of the session
  * @class: enum dd_segment_class
@@ -49,7 +49,7 @@ struct dd_far_import {
 	struct dd_remote *r;
 	enum dd_far_step step;
 	int err;
-	unsigned long expires;
+	unsigned long asked;
 	u32 depth;
 	u64 session;
 	u8 class;

@@ -260,6 +260,9 @@ void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 
 
 		if (r->wait.req != req)
 			continue;
+		/* Queries are answered in order; a peer that skips one makes no progress. */
+		if (list_is_first(&r->wait.entry, &ctl->waiting))
+			WRITE_ONCE(ctl->answered_at, jiffies);
 		list_del(&r->wait.entry);
 		ctl->nwaiting--;
 		if (!answer) {

@@ -460,7 +460,7 @@ struct dd_segment_info {
  *
  * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
  * ends, %EHOSTUNREACH. An import fails with %EHOSTUNREACH, too, if the other node keeps the
- * session and does not answer the look-up within its dead time.
+ * session and answers neither the look-up nor an earlier one for its dead time.
  *
  * With %DD_IMPORT_NOWAIT the call does not wait. @error of the cell is %EINPROGRESS while the
  * import is *pending*, and then 0, or the errno with which the import has failed. When it is

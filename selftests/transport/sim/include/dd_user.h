@@ -173,6 +173,7 @@ static inline void list_splice_tail_init(struct list_head *from,
 		list_move_tail(from->next, to);
 }
 
+#define list_is_first(n, l)		((l)->next == (n))
 #define list_entry(p, type, m)		container_of(p, type, m)
 #define list_first_entry(l, type, m)	list_entry((l)->next, type, m)
 #define list_last_entry(l, type, m)	list_entry((l)->prev, type, m)

@@ -221,7 +221,7 @@ void call_rcu(struct rcu_head *rcu, void (*func)(struct rcu_head *rcu));
 
 #define init_waitqueue_head(q)	INIT_LIST_HEAD(&(q)->head)
 #define init_waitqueue_func_entry(e, f)	((e)->func = (f))
-#define add_wait_queue(q, e)	list_add_tail(&(e)->entry, &(q)->head)
+#define add_wait_queue_exclusive(q, e)	list_add_tail(&(e)->entry, &(q)->head)
 #define remove_wait_queue(q, e)	list_del(&(e)->entry)
 #define waitqueue_active(q)	false
 
