@@ -6,7 +6,7 @@
 #include <linux/workqueue.h>
 
 #include "admin/netlink.h"
-#include "cluster/far.h"
+#include "cluster/remote_import.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "core/ctx.h"
@@ -42,7 +42,7 @@ static int __init dd_init(void)
 	if (err)
 		goto err_wq;
 	dd_conn_net_init();
-	dd_far_init();
+	dd_remote_init();
 	err = dd_conn_init();
 	if (err)
 		goto err_window;

@@ -10,8 +10,8 @@
 
 NET_OBJ		:= $(BUILD)/obj/selftests/net
 NET_TP		:= $(sort $(wildcard kernel/transport/*.c))
-NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,answer.c ctl.c far.c lookup.c remote.c remote_msg.c \
-			remote_op.c) \
+NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,answer.c ctl.c lookup.c remote.c \
+			remote_import.c remote_msg.c remote_op.c) \
 		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c exported.c import.c)
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
 # Headers that kernel_user.h replaces: those of the kernel, and some of the module. What the

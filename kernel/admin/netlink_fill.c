@@ -7,7 +7,7 @@
 
 #include "admin/netlink_fill.h"
 #include "admin/netlink_gen.h"
-#include "cluster/far.h"
+#include "cluster/remote_import.h"
 #include "cluster/peer.h"
 #include "core/export.h"
 #include "core/exported.h"
@@ -368,10 +368,10 @@ static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 }
 
 /* Of the other node's segment, the user of its exporter is known, as that node states it. */
-static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
-			      const struct dd_reader *reader)
+static int dd_fill_remote_import(struct sk_buff *skb, struct dd_obj *obj,
+				 const struct dd_reader *reader)
 {
-	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
+	const struct dd_remote_import *f = container_of(obj, struct dd_remote_import, imp.obj);
 
 	/* Without process ids no user of the exporter is shown. */
 	if (reader->pids && dd_import_up(&f->imp) &&
@@ -445,9 +445,9 @@ static const struct dd_kind dd_kinds[] = {
 		.add = DD_CMD_IMPORT_ADD,
 		.del = DD_CMD_IMPORT_DEL,
 		.attr = DD_A_EVENT_IMPORT,
-		.ops = &dd_far_import_ops,
+		.ops = &dd_remote_import_ops,
 		.uid = dd_import_uid,
-		.fill = dd_fill_far_import,
+		.fill = dd_fill_remote_import,
 	},
 };
 

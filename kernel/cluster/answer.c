@@ -86,7 +86,7 @@ void dd_ctl_pump_refusals(struct dd_peer *peer)
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_tp *tp = dd_ctl_tp(peer);
 
-	while (ctl->nrefusals && dd_tp_ctl_room(tp)) {
+	while (ctl->nrefusals && dd_tp_ctl_space(tp)) {
 		const struct dd_ctl_refusal *refusal =
 			&ctl->refusals[ctl->refusal++ % DD_CTL_INBOX];
 		struct dd_ctl_answer msg = {
@@ -96,7 +96,7 @@ void dd_ctl_pump_refusals(struct dd_peer *peer)
 		};
 
 		ctl->nrefusals--;
-		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		/* Cannot fail: dd_tp_ctl_space() was not 0. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, DD_CTL_ANSWER_SIZE));
 	}
 }
@@ -211,11 +211,11 @@ static void dd_ctl_pump_parked(struct dd_peer *peer)
 
 		if (!READ_ONCE(k->woken))
 			continue;
-		if (!dd_tp_ctl_room(tp)) {
+		if (!dd_tp_ctl_space(tp)) {
 			WRITE_ONCE(ctl->woken, true);
 			return;
 		}
-		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		/* Cannot fail: dd_tp_ctl_space() was not 0. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
 		dd_ctl_unpark(peer, k);
 	}

@@ -25,7 +25,7 @@ static void dd_ctl_pump(struct dd_peer *peer)
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_tp *tp = dd_ctl_tp(peer);
 
-	while (!list_empty(&ctl->closing) && dd_tp_ctl_room(tp)) {
+	while (!list_empty(&ctl->closing) && dd_tp_ctl_space(tp)) {
 		struct dd_ctl_close_msg msg = { .head.kind = DD_CTL_CLOSE };
 		struct dd_remote *r, *next;
 		u32 n = 0;
@@ -39,7 +39,7 @@ static void dd_ctl_pump(struct dd_peer *peer)
 				break;
 		}
 		msg.head.class = n;
-		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		/* Cannot fail: dd_tp_ctl_space() was not 0. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg.head) +
 				       n * sizeof(msg.end[0])));
 	}
@@ -203,10 +203,10 @@ void dd_ctl_progress(struct dd_udp_peer *link)
 	if (!list_empty(&ctl->closing))
 		dd_ctl_pump(peer);
 	if (unlikely(ctl->answered || READ_ONCE(ctl->woken)) &&
-	    dd_tp_ctl_room(dd_ctl_tp(peer)))
+	    dd_tp_ctl_space(dd_ctl_tp(peer)))
 		queue_work(dd_wq, &ctl->work);
 	/* @crowded is false while DD_CTL_WAITING queries are open: no caller could send one. */
-	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
+	if (unlikely(ctl->crowded) && dd_tp_ctl_space(dd_ctl_tp(peer))) {
 		ctl->crowded = false;
 		dd_ctl_offer(ctl);
 	}

@@ -216,7 +216,7 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
 bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err);
 void dd_ctl_offer(struct dd_ctl *ctl);
-bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
+bool dd_ctl_drop_query(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
 int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
 		struct dd_ctl_answer *answer, kuid_t uid);

@@ -139,7 +139,7 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
  * The caller stops waiting. A query without an answer stays on the list, which then holds a
  * reference to @r. Returns whether the query was complete.
  */
-bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
+bool dd_ctl_drop_query(struct dd_peer *peer, struct dd_remote *r)
 {
 	bool over;
 
@@ -181,8 +181,8 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 	if (err)
 		return err == -ENOTCONN ? -EHOSTUNREACH : err;
 	ret = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), limit);
-	/* dd_ctl_forget() decides under the peer's lock: the answer may arrive at this moment. */
-	if (dd_ctl_forget(peer, r))
+	/* dd_ctl_drop_query() decides under the peer's lock: the answer may arrive just now. */
+	if (dd_ctl_drop_query(peer, r))
 		return r->wait.err;
 	return ret == -ETIMEDOUT ? late : ret;
 }

@@ -5,7 +5,7 @@
  *
  * Import and channel are valid while the session's channel is registered with the peer.
  * dd_remote_break() unregisters it under the peer's lock, before the owner releases them.
- * So callbacks of the link, which run under that lock, may use segment, cell and list.
+ * So callbacks of the link, which run under that lock, may use segment, state and list.
  *
  * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
@@ -224,7 +224,7 @@ void dd_remote_go(struct dd_remote *r)
 /**
  * dd_remote_break() - end the channel: neither end reaches the other any more
  * @r: the state
- * @error: errno to be stored in the cell of the import; 0 for none
+ * @error: errno to be stored in the connection state of the import; 0 for none
  * @tell: whether to send a CLOSE, because this end has closed
  */
 void dd_remote_break(struct dd_remote *r, int error, bool tell)
@@ -234,7 +234,7 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 
 	spin_lock(&r->proxy.lock);
 	if (!r->proxy.dead && error)
-		WRITE_ONCE(r->imp->cell->error, error);
+		WRITE_ONCE(r->imp->cs->error, error);
 	r->proxy.dead = true;
 	spin_unlock(&r->proxy.lock);
 

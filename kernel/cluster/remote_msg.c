@@ -452,7 +452,7 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 	if (unlikely(!imp))
 		return;
 	WRITE_ONCE(imp->sent, msgid);
-	WRITE_ONCE(imp->cell->sent, msgid);
+	WRITE_ONCE(imp->cs->sent, msgid);
 	r->drain.sent_at = tp->last_rx;
 	dd_ctx_wake(imp->obj.ctx);
 }

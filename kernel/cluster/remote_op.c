@@ -85,7 +85,7 @@ void dd_remote_op_end(struct dd_remote_op *op)
 
 static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 {
-	return &container_of(imp->cell, struct dd_import_cell, cell)->result[n % DD_RESULTS];
+	return &container_of(imp->cs, struct dd_mem_state, cs)->result[n % DD_RESULTS];
 }
 
 /*
@@ -101,7 +101,7 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_remote_op *rop, const st
 		c = dd_completion_find(r->imp, op->sqe.list);
 		if (!c)
 			return -ENOENT;
-		if (!dd_completion_room(c))
+		if (!dd_completion_space(c))
 			return -EAGAIN;
 	}
 	rop->completion = c;
@@ -193,7 +193,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
 	/* Store this before unlocking: afterwards the message may be reported as sent or done. */
 	WRITE_ONCE(imp->submitted, n);
-	WRITE_ONCE(imp->cell->submitted, n);
+	WRITE_ONCE(imp->cs->submitted, n);
 out:
 	dd_ctl_unlock_quiet(r->peer);
 	return err;
@@ -392,7 +392,7 @@ void dd_remote_report(struct dd_channel *ch)
 }
 
 /**
- * dd_remote_await() - the caller is about to wait for a counter of the cell
+ * dd_remote_await() - the caller is about to wait for a counter of the state
  * @imp: the import, not locked; the caller holds a reference
  */
 void dd_remote_await(struct dd_import *imp)
@@ -469,7 +469,7 @@ static void dd_remote_count(struct dd_import *imp, u64 n)
 		return;
 	WRITE_ONCE(imp->done, n);
 	/* Release: a thread that reads the counter also reads the results. */
-	smp_store_release(&imp->cell->done, n);
+	smp_store_release(&imp->cs->done, n);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
@@ -533,8 +533,8 @@ void dd_remote_advance(struct dd_remote *r)
 }
 
 /* Store the result of a GET or CAS; returns its errno. */
-static u8 dd_remote_take(struct dd_remote *r, struct dd_remote_op *op,
-			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
+static u8 dd_remote_store_result(struct dd_remote *r, struct dd_remote_op *op,
+				 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
 {
 	u8 err = min_t(u32, msg->meta[1], DD_RESULT_AWAITED - 1);
 	size_t left;
@@ -572,7 +572,8 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		return;
 	}
 	/* Release: a thread that reads the result also reads the bytes of the reply. */
-	smp_store_release(dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
+	smp_store_release(dd_remote_result(imp, n),
+			  dd_remote_store_result(r, op, msg, tail, ntail));
 	op->awaited = false;
 	r->awaited--;
 	r->gets -= msg->op == DD_WIRE_GET;

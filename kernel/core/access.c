@@ -93,8 +93,8 @@ void dd_access_ungrant(struct dd_access *a)
 /* ---- windows, of importers of this node ---------------------------------- */
 
 /*
- * Store in the importer's cell the number of the windows that are shown, or 0 if none is shown.
- * Once the channel is dead, the cell may belong to another object.
+ * Store in the importer's state the number of the windows that are shown, or 0 if none is shown.
+ * Once the channel is dead, the connection state may belong to another object.
  */
 static void dd_access_number(struct dd_access *a, u32 number)
 {
@@ -104,7 +104,7 @@ static void dd_access_number(struct dd_access *a, u32 number)
 	spin_lock(&ch->lock);
 	if (!ch->dead)
 		/* Release: a process that reads the number finds no spare page in the windows. */
-		smp_store_release(&imp->cell->ring, number);
+		smp_store_release(&imp->cs->ring, number);
 	spin_unlock(&ch->lock);
 }
 

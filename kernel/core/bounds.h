@@ -23,9 +23,9 @@ static inline u64 dd_block_size(u64 len, u32 n)
 	return n ? (len / n) & ~7ull : 0;
 }
 
-/* Units of the area for a struct dd_cell. */
-#define DD_CELL_UNITS	DIV_ROUND_UP(sizeof(struct dd_cell), DD_UNIT)
-#define DD_IMPORT_UNITS	DIV_ROUND_UP(sizeof(struct dd_import_cell), DD_UNIT)
+/* Units of the area for a struct dd_conn_state. */
+#define DD_CONN_UNITS	DIV_ROUND_UP(sizeof(struct dd_conn_state), DD_UNIT)
+#define DD_IMPORT_UNITS	DIV_ROUND_UP(sizeof(struct dd_mem_state), DD_UNIT)
 
 /* Unit of the area that contains the slot of a position. */
 static inline u32 dd_slot_unit(u64 geometry, u64 pos)

@@ -28,7 +28,7 @@ struct dd_link_ops;
  * @seg: the segment; NULL if the channel stands for one of another node
  * @link: link by which the importer reaches the segment
  * @importer: the struct dd_import, if it is on this node; else private to @link
- * @back: import of the owner in the other direction, whose cell counts the messages
+ * @back: import of the owner in the other direction, whose state counts the messages
  *	received; or NULL
  * @received: messages received
  * @credit: slots of this channel in the list; the last note uses the additional slot

@@ -86,8 +86,8 @@ static struct dd_completion *completion_make(struct dd_import *imp,
 	c->note.type = DD_NOTE_DONE;
 	c->note.conn = dd_obj_serial(&imp->obj);
 	c->note.cookie = arg->cookie;
-	/* The owner can write its cell. */
-	c->note.node = READ_ONCE(imp->cell->node);
+	/* The owner can write its state. */
+	c->note.node = READ_ONCE(imp->cs->node);
 	INIT_WORK(&c->work, completion_work);
 	return c;
 }
@@ -144,7 +144,7 @@ int dd_completion_attach(struct dd_ctx *ctx, const struct dd_import_list *arg)
  * @c: the completions; @note is complete
  * @due: (out) the note, for dd_deposit_notify()
  *
- * A slot is free: see dd_completion_room(). The caller holds a spinlock, under which the import
+ * A slot is free: see dd_completion_space(). The caller holds a spinlock, under which the import
  * is found not to be ended, or dd_list.lock.
  *
  * Return: true; or false if the slots are being moved: then dd_link_ops.renotify() will be

@@ -37,10 +37,10 @@ struct dd_completion {
 };
 
 /**
- * dd_completion_room() - whether another request may ask for a note
+ * dd_completion_space() - whether another request may ask for a note
  * @c: the completions; the caller has the lock that protects its @credit
  */
-static inline bool dd_completion_room(const struct dd_completion *c)
+static inline bool dd_completion_space(const struct dd_completion *c)
 {
 	const struct dd_credit *credit = &c->credit;
 

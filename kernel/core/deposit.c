@@ -29,8 +29,8 @@ static bool dd_redir_is(const struct dd_redir *redir, const struct dd_channel *c
 }
 
 /* Whether the redirection takes bytes at @off, which are inside it. */
-static bool dd_redir_takes(struct dd_redir *redir, const struct dd_channel *ch,
-			   const struct dd_place *p)
+static bool dd_redir_accepts(struct dd_redir *redir, const struct dd_channel *ch,
+			     const struct dd_place *p)
 {
 	/* cmpxchg: one channel only takes the redirection. */
 	if (cmpxchg(&redir->state, DD_REDIR_FREE, DD_REDIR_USED) == DD_REDIR_FREE) {
@@ -70,7 +70,7 @@ void dd_redir_place(struct dd_redir *redir, const struct dd_channel *ch,
 		return;
 	}
 	p->len = min(p->len, end - p->off);
-	if (!dd_redir_takes(redir, ch, p))
+	if (!dd_redir_accepts(redir, ch, p))
 		return;
 	redir->count += p->len;
 	p->region = redir->mem.region;

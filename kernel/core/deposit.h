@@ -169,7 +169,7 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool a
 	due->note = NULL;
 	WRITE_ONCE(ch->received, n);
 	if (likely(ch->back))
-		WRITE_ONCE(ch->back->cell->received, n);
+		WRITE_ONCE(ch->back->cs->received, n);
 	if (likely(dd_segment_wants(ch->seg, asked)))
 		return dd_deposit_note(ch, n, fill, arg, due);
 	return true;

@@ -89,7 +89,7 @@ int dd_import_check_args(const struct dd_import_make *arg)
 	/* The kernel chooses the numbers: none is known before the export. */
 	if (arg->key_class != DD_SEGMENT_REGISTERED && arg->key_class != DD_SEGMENT_ID)
 		flags |= DD_IMPORT_PARK;
-	if (arg->flags & ~flags || arg->cell_unit || arg->__reserved ||
+	if (arg->flags & ~flags || arg->state_unit || arg->__reserved ||
 	    (arg->uid && !(arg->flags & DD_IMPORT_UID)) ||
 	    arg->import || arg->length || arg->generation ||
 	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) ||
@@ -104,8 +104,8 @@ int dd_import_check_args(const struct dd_import_make *arg)
 /**
  * dd_import_setup_begin() - give an import its id
  * @s: its set-up, zeroed
- * @imp: the import, with its cell; its channel is dead and its context locked
- * @arg: argument of user space, checked; id and cell are filled in
+ * @imp: the import, with its state; its channel is dead and its context locked
+ * @arg: argument of user space, checked; id and state are filled in
  *
  * The table of ids takes over a reference.
  *
@@ -140,11 +140,11 @@ int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
 		return err;
 	}
 	arg->import = dd_obj_serial(&imp->obj);
-	arg->cell_unit = imp->unit;
-	memset(imp->cell, 0, sizeof(struct dd_import_cell));
-	imp->cell->node = arg->node;
-	imp->cell->conn = arg->import;
-	imp->cell->error = EINPROGRESS;
+	arg->state_unit = imp->unit;
+	memset(imp->cs, 0, sizeof(struct dd_mem_state));
+	imp->cs->node = arg->node;
+	imp->cs->conn = arg->import;
+	imp->cs->error = EINPROGRESS;
 	s->list = list;
 	s->cookie = arg->cookie;
 	s->node = arg->node;
@@ -167,14 +167,14 @@ int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
 int dd_import_setup_found(const struct dd_import_setup *s, struct dd_import *imp, u64 generation,
 			  kuid_t owner)
 {
-	struct dd_import_cell *cell = container_of(imp->cell, struct dd_import_cell, cell);
+	struct dd_mem_state *cs = container_of(imp->cs, struct dd_mem_state, cs);
 
 	if (uid_valid(s->owner) && !uid_eq(s->owner, owner))
 		return -EPERM;
-	cell->cell.peer_size = imp->size;
-	cell->cell.window = imp->window;
-	cell->cell.received = generation;
-	cell->uid = from_kuid_munged(imp->obj.ctx->cred->user_ns, owner);
+	cs->cs.peer_size = imp->size;
+	cs->cs.window = imp->window;
+	cs->cs.received = generation;
+	cs->uid = from_kuid_munged(imp->obj.ctx->cred->user_ns, owner);
 	return 0;
 }
 
@@ -220,8 +220,8 @@ void dd_import_setup_end(struct dd_import_setup *s, struct dd_import *imp, int e
 	if (err == -ECONNREFUSED && s->park == DD_PARK_WOKEN)
 		err = -ESTALE;
 	setup_over(imp, err ? DD_IMPORT_FAILED : DD_IMPORT_UP, err ?: -ESTALE);
-	/* The access may have ended since. Orders the cell before its state. */
-	cmpxchg(&imp->cell->error, EINPROGRESS, -err);
+	/* The access may have ended since. Orders the connection state before its state. */
+	cmpxchg(&imp->cs->error, EINPROGRESS, -err);
 	if (s->list)
 		setup_note(s, imp, err);
 	dd_ctx_wake(imp->obj.ctx);
@@ -246,7 +246,7 @@ int dd_import_finish(struct dd_import *imp, struct dd_import_make *arg, int err)
 		err = arg->flags & DD_IMPORT_NOWAIT ?
 		      0 : dd_import_await(imp, DD_WAIT_UP, 0, U64_MAX);
 	up = dd_import_up(imp);
-	/* An import that was made stays, even if its access has ended: its cell has the error. */
+	/* An import that was made stays, even if its access has ended: its state has the error. */
 	if (err && (!up || READ_ONCE(ctx->dead))) {
 		mutex_lock(&ctx->lock);
 		imp->obj.ops->end(&imp->obj);

@@ -30,7 +30,7 @@ enum dd_import_state {
  * @DD_PATH_KERNEL: through the kernel
  * @DD_PATH_KERNEL_ONLY: the same, as the owner does not want to send directly
  * @DD_PATH_DIRECT: directly; their notes are written to a direct ring
- * @DD_PATH_COUNTED: directly until the channel was dead: @meta in the cell has their number
+ * @DD_PATH_COUNTED: directly until the channel was dead: @meta of @cs has their number
  */
 enum dd_import_path {
 	DD_PATH_KERNEL,
@@ -49,12 +49,12 @@ enum dd_import_path {
  * @error: errno of requests while @chan is dead, unless the import is pending; 0 for
  *	%ECONNRESET
  * @window: unread notes allowed at the other end
- * @unit: number of the first unit of @cell
+ * @unit: number of the first unit of @state
  * @refused: requests refused since @chan began to close
  * @arrived: lower half of the position after the last note that was delivered directly;
  *	valid once @chan is dead
  * @uid: user of the owner
- * @cell: counters and send queue, in the area
+ * @state: counters and send queue, in the area
  * @chan: the channel; of another node's segment, one that stands for it
  * @completions: lists that requests may name, struct dd_completion
  * @due: on this node, where the note of the last request is to be posted when that is done; or
@@ -77,7 +77,7 @@ struct dd_import {
 	u32 refused;
 	u32 arrived;
 	kuid_t uid;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	struct dd_channel *chan;
 	struct rb_root completions;
 	struct dd_completion *due;

@@ -139,7 +139,7 @@ static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
 static __always_inline void dd_local_account(struct dd_import *imp, const struct dd_op *op,
 					     u64 n, bool done)
 {
-	struct dd_cell *cell = imp->cell;
+	struct dd_conn_state *cs = imp->cs;
 
 	/* A thread that sees any of the counters sees the bytes. */
 	smp_wmb();
@@ -147,11 +147,11 @@ static __always_inline void dd_local_account(struct dd_import *imp, const struct
 	WRITE_ONCE(imp->sent, n);
 	if (likely(done)) {
 		WRITE_ONCE(imp->done, n);
-		WRITE_ONCE(cell->done, n);
+		WRITE_ONCE(cs->done, n);
 	}
-	/* cell->submitted is last: a thread that sees it relies on the others. */
-	WRITE_ONCE(cell->sent, n);
-	WRITE_ONCE(cell->submitted, n);
+	/* state->submitted is last: a thread that sees it relies on the others. */
+	WRITE_ONCE(cs->sent, n);
+	WRITE_ONCE(cs->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 	if (unlikely(op->sqe.flags & DD_SQE_NOTIFY_SELF))
 		dd_local_executed(imp, op);
@@ -192,7 +192,7 @@ static __always_inline int dd_local_ready(struct dd_import *imp, const struct dd
 		return -ENOENT;
 	if (imp->due)
 		return -EBUSY;
-	return dd_completion_room(c) ? 0 : -EAGAIN;
+	return dd_completion_space(c) ? 0 : -EAGAIN;
 }
 
 /*
@@ -553,7 +553,7 @@ static void dd_local_posted(struct dd_channel *ch)
 	struct dd_import *imp = ch->importer;
 
 	imp->done = imp->submitted;
-	WRITE_ONCE(imp->cell->done, imp->done);
+	WRITE_ONCE(imp->cs->done, imp->done);
 	dd_local_notify(imp);
 	dd_ctx_wake(imp->obj.ctx);
 }

@@ -39,7 +39,7 @@ static void dd_local_revoked(struct dd_access *a, int error)
 {
 	struct dd_import *imp = dd_local_of(a);
 
-	WRITE_ONCE(imp->cell->error, error);
+	WRITE_ONCE(imp->cs->error, error);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
@@ -247,7 +247,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 	l->parked.wake = dd_local_wake;
 	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &l->imp.unit);
 	if (!err) {
-		l->imp.cell = dd_area_unit(&ctx->area, l->imp.unit);
+		l->imp.cs = dd_area_unit(&ctx->area, l->imp.unit);
 		return l;
 	}
 	dd_obj_put(&l->imp.obj);

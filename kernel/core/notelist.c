@@ -38,8 +38,8 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
 	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
 }
 
-/* @room: slots that the ring should be able to grow to in place. */
-static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
+/* @space: slots that the ring should be able to grow to in place. */
+static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 space,
 			      u64 *geometry)
 {
 	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
@@ -49,9 +49,9 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 	if (slots > DD_LIST_MAX_SLOTS)
 		return -ENOSPC;
 	/* A ring grows by doubling. */
-	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
+	space = 1u << order_base_2(clamp(space, 1u, DD_LIST_MAX_SLOTS));
 	err = dd_area_alloc_span(dd_list_area(list), 1u << order,
-				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS), 0, &unit);
+				 clamp(space, 1u << order, DD_LIST_MAX_SLOTS), 0, &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
@@ -67,12 +67,12 @@ static void dd_list_free_ring(struct dd_list *list, u64 geometry)
  * dd_list_create() - create a list with one user, not yet visible
  * @ctx: its owner
  * @slots: slots to reserve for that user
- * @room: slots that may be reserved later without moving the ring
+ * @space: slots that may be reserved later without moving the ring
  *
  * Return: the list, with its id reserved, or an error pointer. dd_list_publish()
  * makes it visible; dd_list_detach() ends it in either state.
  */
-struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 space)
 {
 	struct dd_list *list = dd_zalloc(ctx, sizeof(*list));
 	int err;
@@ -89,7 +89,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 
 	err = dd_area_alloc(&ctx->area, 1, &list->unit);
 	if (!err)
-		err = dd_list_alloc_ring(list, slots, room, &list->geometry);
+		err = dd_list_alloc_ring(list, slots, space, &list->geometry);
 	if (!err)
 		err = dd_obj_reserve(&list->obj);
 	if (err) {
@@ -326,26 +326,26 @@ void dd_list_unreserve(struct dd_list *list, u32 slots)
  * @id: the list that user space asked for
  * @must: fail if there is no such list, rather than create one
  * @slots: slots to reserve
- * @room: as for dd_list_create()
+ * @space: as for dd_list_create()
  *
  * Return: a list that the caller is a user of, or an error pointer. A list that was
  * created is not yet visible.
  */
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
-			       u32 slots, u32 room)
+			       u32 slots, u32 space)
 {
 	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
 	int err;
 
 	lockdep_assert_held(&ctx->lock);
 	if (!list)
-		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots, room);
+		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots, space);
 	err = dd_list_reserve(list, slots, 1);
 	if (!err)
 		return list;
 	dd_list_put(list);
 	if (err == -ENOENT && !must)
-		return dd_list_create(ctx, slots, room);
+		return dd_list_create(ctx, slots, space);
 	return ERR_PTR(err);
 }
 

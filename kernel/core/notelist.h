@@ -89,9 +89,9 @@ struct dd_list {
 	struct rcu_head rcu;
 };
 
-struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room);
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 space);
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
-			       u32 slots, u32 room);
+			       u32 slots, u32 space);
 int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
 void dd_list_unreserve(struct dd_list *list, u32 slots);
 void dd_list_publish(struct dd_list *list);

@@ -183,11 +183,11 @@ static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
 	u32 i;
 
 	/*
-	 * Stop the cells of closed connections from naming the ring: the new sender must
+	 * Stop the states of closed connections from naming the ring: the new sender must
 	 * not be able to post for them. Everything they sent has been read.
 	 */
 	list_for_each_entry_safe(rx, next, &ring->rxs, on_ring) {
-		WRITE_ONCE(rx->cell->ring, 0);
+		WRITE_ONCE(rx->cs->ring, 0);
 		list_del_init(&rx->on_ring);
 	}
 	/* Orders the stores above before any note of the new sender. */

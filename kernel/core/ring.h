@@ -7,7 +7,7 @@
 
 #include "core/rings.h"
 
-struct dd_cell;
+struct dd_conn_state;
 struct dd_list;
 
 /**
@@ -19,8 +19,8 @@ struct dd_list;
  * @end: without @block, the position after the last unread note, or 0
  * @base: messages that were sent through the kernel before
  * @from: position in the ring of the first possible note
- * @cell: of the receiver, which names the ring
- * @on_ring: in dd_ring.rxs while @cell names the ring; under dd_list.lock
+ * @state: of the receiver, which names the ring
+ * @on_ring: in dd_ring.rxs while @state names the ring; under dd_list.lock
  */
 struct dd_direct_rx {
 	struct dd_ring *ring;
@@ -29,7 +29,7 @@ struct dd_direct_rx {
 	u64 end;
 	u64 base;
 	u64 from;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	struct list_head on_ring;
 };
 

@@ -37,7 +37,7 @@ struct dd_window;
  * @state: the page that the receiver writes
  * @notes: the window in which @from sees the slots
  * @view: the window in which @from sees @state
- * @rxs: struct dd_direct_rx whose cells name this ring
+ * @rxs: struct dd_direct_rx whose states name this ring
  * @wait: sending threads that wait until the ring has been read up to a
  *	position
  * @page: addresses of the pages of slots

@@ -177,7 +177,7 @@ static __always_inline int validate(struct dd_import *imp, struct dd_op *op)
 /* Copy the next request of a queue, reading each word once. Returns false if there is none. */
 static __always_inline bool fetch(const struct dd_import *imp, struct dd_op *op)
 {
-	const struct dd_sqe *slot = imp->cell->sq;
+	const struct dd_sqe *slot = imp->cs->sq;
 	const u64 *raw = (const u64 *)slot;
 	int i;
 

@@ -296,8 +296,8 @@ static void dd_service_assign(struct dd_service *svc, struct dd_block *block,
 	dd_server_of(conn)->unanswered = dd_block_unanswered(block);
 	conn->seg.index = nr;
 	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
-	conn->imp.unit = svc->cells_unit + nr * DD_CELL_UNITS;
-	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
+	conn->imp.unit = svc->states_unit + nr * DD_CONN_UNITS;
+	conn->imp.cs = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
 	conn->seg.mem.region = svc->recv.region;
 	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
 	conn->seg.mem.length = svc->recv_block;
@@ -477,7 +477,7 @@ void dd_service_released(struct dd_conn *conn)
 }
 
 /* The last reference to a serving end was dropped. */
-void dd_service_forget(struct dd_conn *conn)
+void dd_service_drop_conn(struct dd_conn *conn)
 {
 	struct dd_credit *credit = conn->chan.credit;
 	struct dd_service *svc = conn->svc;

@@ -6,7 +6,7 @@
  *
  * Closing an end revokes both segments: first that of the other end, whose owner reads
  * the delivered messages and is then notified of the close, then its own. Afterwards
- * neither end touches the other's block, list or cell. The resources of an end are
+ * neither end touches the other's block, list or state. The resources of an end are
  * released when its last user, the id table or a call, is gone.
  */
 #include <linux/pid_namespace.h>
@@ -111,14 +111,14 @@ static void dd_conn_release(struct dd_obj *obj)
 	WARN_ON_ONCE(!conn->chan.dead);
 	dd_direct_release(&conn->chan);
 	if (conn->server) {
-		dd_service_forget(conn);
+		dd_service_drop_conn(conn);
 	} else {
 		client = dd_client_of(conn);
 		if (conn->seg.list)
 			dd_list_detach(conn->seg.list,
 				       dd_credit_slots(client->credit.window) + 1,
 				       dd_credit_last(&client->credit));
-		dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CELL_UNITS);
+		dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CONN_UNITS);
 		dd_credit_drop(obj->ctx, &client->credit);
 		dd_slice_put(&client->send);
 		dd_slice_put(&client->recv);
@@ -148,25 +148,25 @@ void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any)
  */
 void dd_conn_open(struct dd_conn *conn, u16 node)
 {
-	struct dd_cell *cell = conn->imp.cell;
+	struct dd_conn_state *cs = conn->imp.cs;
 
 	conn->seg.owner = dd_obj_serial(&conn->imp.obj);
 	/* For the notes. The segment has this channel only, so there is none to tell apart. */
 	conn->seg.generation = 0;
 	dd_channel_open(&conn->chan, DD_RIGHT_PUT, node);
 	conn->chan.back = &conn->imp;
-	memset(cell, 0, sizeof(*cell));
-	cell->type = conn->type;
-	cell->node = node;
-	cell->peer_size = conn->imp.size;
-	cell->window = conn->imp.window;
-	/* Pairs with the owner's acquire: the cell is initialised before. */
-	smp_store_release(&cell->conn, conn->seg.owner);
+	memset(cs, 0, sizeof(*cs));
+	cs->type = conn->type;
+	cs->node = node;
+	cs->peer_size = conn->imp.size;
+	cs->window = conn->imp.window;
+	/* Pairs with the owner's acquire: the connection state is initialised before. */
+	smp_store_release(&cs->conn, conn->seg.owner);
 }
 
 /**
  * dd_conn_pair() - connect two ends
- * @a: an end, with its list, block and cell
+ * @a: an end, with its list, block and state
  * @b: the other end
  *
  * No other context sees either end yet.
@@ -192,7 +192,7 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 	}
 }
 
-/* Take the memory, list and cell of a connecting end. */
+/* Take the memory, list and state of a connecting end. */
 static int dd_conn_setup(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
@@ -212,10 +212,10 @@ static int dd_conn_setup(struct dd_conn *conn, const struct dd_connect *arg)
 		err = dd_slice_get(ctx, &arg->recv, false, &client->recv,
 				   &conn->seg.mem);
 	if (!err)
-		err = dd_area_alloc(&ctx->area, DD_CELL_UNITS, &conn->imp.unit);
+		err = dd_area_alloc(&ctx->area, DD_CONN_UNITS, &conn->imp.unit);
 	if (err)
 		return err;
-	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
+	conn->imp.cs = dd_area_unit(&ctx->area, conn->imp.unit);
 	dd_segment_init(&conn->seg, ctx->node, DD_RIGHT_PUT);
 	conn->chan.credit = &client->credit;
 	/* One more slot for the close note. */
@@ -322,7 +322,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		arg->list = conn->seg.list->obj.id;
 		arg->conn = dd_obj_serial(&conn->imp.obj);
 		arg->list_unit = conn->seg.list->unit;
-		arg->cell_unit = conn->imp.unit;
+		arg->state_unit = conn->imp.unit;
 		arg->peer_size = conn->imp.size;
 		dd_conn_report(conn);
 	}
@@ -350,7 +350,7 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 }
 
 /*
- * Set the dead word in the cell of the end that sends to @conn, and stop granting it a
+ * Set the dead word in the connection state of the end that sends to @conn, and stop granting it a
  * direct path. This is done for both ends before either owner is notified of the close:
  * after its notification an owner sends nothing more.
  */
@@ -361,7 +361,7 @@ static void dd_conn_mark_closing(struct dd_conn *conn)
 	spin_lock_bh(&ch->lock);
 	if (!ch->dead) {
 		ch->closing = true;
-		WRITE_ONCE(conn->other->imp.cell->error, ECONNRESET);
+		WRITE_ONCE(conn->other->imp.cs->error, ECONNRESET);
 	}
 	spin_unlock_bh(&ch->lock);
 }
@@ -624,7 +624,7 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 	arg->received = dd_direct_received(&conn->chan);
 	arg->cookie = conn->seg.cookie;
 	arg->list_unit = conn->seg.list->unit;
-	arg->cell_unit = conn->imp.unit;
+	arg->state_unit = conn->imp.unit;
 	arg->window = conn->chan.credit->window;
 	arg->send_window = conn->imp.window;
 	dd_conn_put(conn);

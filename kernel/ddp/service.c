@@ -2,7 +2,7 @@
 /*
  * Services: a name, memory divided into blocks, and a note list.
  *
- * Blocks and cells are allocated when the service is registered; block.c gives them to clients.
+ * Blocks and states are allocated when the service is registered; block.c gives them to clients.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -40,7 +40,7 @@ static void dd_service_free_parts(struct dd_service *svc)
 	for (i = 0; svc->blocks && i < svc->maxconn; i++) {
 		const struct dd_block *block = &svc->blocks[i];
 
-		/* An end with references may still be linked to a ring by its cell. */
+		/* An end with references may still be linked to a ring by its state. */
 		if (block->conn)
 			dd_direct_release(&block->conn->chan);
 		last = max3(last, block->conn_note, dd_credit_last(&block->credit));
@@ -52,8 +52,8 @@ static void dd_service_free_parts(struct dd_service *svc)
 		svc->slots = 0;
 		svc->attached = false;
 	}
-	dd_area_free(&svc->obj.ctx->area, svc->cells_unit, svc->maxconn * DD_CELL_UNITS);
-	svc->cells_unit = 0;
+	dd_area_free(&svc->obj.ctx->area, svc->states_unit, svc->maxconn * DD_CONN_UNITS);
+	svc->states_unit = 0;
 	dd_slice_put(&svc->recv_use);
 	dd_slice_put(&svc->send_use);
 	mutex_unlock(&svc->lock);
@@ -120,8 +120,8 @@ static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 		return -EINVAL;
 	err = dd_service_alloc_blocks(svc);
 	if (!err)
-		err = dd_area_alloc(&ctx->area, svc->maxconn * DD_CELL_UNITS,
-				    &svc->cells_unit);
+		err = dd_area_alloc(&ctx->area, svc->maxconn * DD_CONN_UNITS,
+				    &svc->states_unit);
 	if (err)
 		return err;
 	/* Slots are reserved with the first connection of each block. */
@@ -192,8 +192,8 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 		arg->list = svc->list->obj.id;
 		arg->service = svc->obj.id;
 		arg->list_unit = svc->list->unit;
-		arg->cells_unit = svc->cells_unit;
-		arg->cell_units = DD_CELL_UNITS;
+		arg->states_unit = svc->states_unit;
+		arg->state_units = DD_CONN_UNITS;
 		arg->recv_block = svc->recv_block;
 		arg->send_block = svc->send_block;
 		dd_event(&svc->obj, true);

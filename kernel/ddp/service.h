@@ -84,7 +84,7 @@ struct dd_block {
  * @list: list for notes
  * @attached: the service is attached to @list
  * @slots: slots reserved in @list for blocks that are ready
- * @cells_unit: first unit of the cells
+ * @states_unit: first unit of the states
  * @blocks: array of @maxconn blocks
  * @free: blocks that may be given away, in the order in which they became free
  * @nconn: current number of connections
@@ -113,7 +113,7 @@ struct dd_service {
 	struct dd_list *list;
 	bool attached;
 	u32 slots;
-	u32 cells_unit;
+	u32 states_unit;
 	struct dd_block *blocks;
 	struct list_head free;
 	u32 nconn;
@@ -133,7 +133,7 @@ int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
 int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id *cid,
 		      struct dd_conn *client, struct dd_conn_net_call *call);
 void dd_service_released(struct dd_conn *conn);
-void dd_service_forget(struct dd_conn *conn);
+void dd_service_drop_conn(struct dd_conn *conn);
 
 extern const struct dd_obj_ops dd_service_ops;
 

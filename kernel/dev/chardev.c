@@ -12,7 +12,7 @@
 #include <linux/sched/user.h>
 #include <linux/uaccess.h>
 
-#include "cluster/far.h"
+#include "cluster/remote_import.h"
 #include "cluster/peer.h"
 #include "compat/compat.h"
 #include "core/area.h"
@@ -180,7 +180,7 @@ static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 	if (arg->node == READ_ONCE(ctx->node->id))
 		err = dd_local_import_make(ctx, arg);
 	else
-		err = dd_far_import_make(ctx, arg);
+		err = dd_remote_import_make(ctx, arg);
 	arg->key_class = dd_import_class(arg);
 	return err;
 }
@@ -270,7 +270,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(LIST_WAIT, list_wait, timeout),
 	/* Nothing to undo: a second call returns the same. */
 	DD_IOCTL(DIRECT, direct, __reserved),
-	/* Nothing to undo: the cells show which requests were accepted. */
+	/* Nothing to undo: the states show which requests were accepted. */
 	DD_IOCTL(SUBMIT, submit, error),
 	DD_IOCTL(REGION_PIN, region_pin, __reserved, .undo = dd_undo_region_pin),
 	DD_IOCTL(SEGMENT, segment_make, __reserved, .undo = dd_undo_segment_make),

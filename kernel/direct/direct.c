@@ -110,8 +110,8 @@ static int dd_direct_zero(struct dd_import *imp)
 }
 
 /*
- * Name the ring in the cell of the receiver's own import. A cell is written under the lock
- * of the channel its requests go to.
+ * Name the ring in the connection state of the receiver's own import. It is written under the
+ * lock of the channel that its requests go to.
  */
 static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 {
@@ -120,7 +120,7 @@ static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 	spin_lock(&back->chan->lock);
 	if (!back->chan->dead)
 		/* Release: orders earlier counter updates before `ring = 0`. */
-		smp_store_release(&back->cell->ring, unit);
+		smp_store_release(&back->cs->ring, unit);
 	spin_unlock(&back->chan->lock);
 }
 
@@ -190,7 +190,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	if (dd_direct_must_zero(imp) && seg->ops)
 		seg->ops->zeroed(seg);
 	seg->data = DD_DATA_SHOWN;
-	rx->cell = ch->back->cell;
+	rx->cs = ch->back->cs;
 	rx->slots = dd_credit_slots(imp->window);
 	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &pre->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
@@ -225,7 +225,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 /* Messages sent by an import, as stated by its owner. */
 static u64 dd_direct_count(const struct dd_import *imp)
 {
-	return READ_ONCE(*(const u64 *)imp->cell->sq[0].meta);
+	return READ_ONCE(*(const u64 *)imp->cs->sq[0].meta);
 }
 
 /* The part of @n that was sent directly. */
@@ -479,7 +479,7 @@ u64 dd_direct_revoke(struct dd_channel *ch)
  * dd_direct_release() - forget the direct path to a segment
  * @ch: the channel, dead; its list, if it has got one, is valid
  *
- * Called before the receiver's cell is reused, and before the channel is freed.
+ * Called before the receiver's state is reused, and before the channel is freed.
  */
 void dd_direct_release(struct dd_channel *ch)
 {

@@ -13,7 +13,7 @@
 #include "core/channel.h"
 #include "core/import.h"
 
-/* At the sending end; @ring is the number in the cells of the receiver. */
+/* At the sending end; @ring is the number in the states of the receiver. */
 DECLARE_EVENT_CLASS(dd_direct,
 		    TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
 	TP_ARGS(imp, ring, sent),

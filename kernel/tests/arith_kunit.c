@@ -67,7 +67,7 @@ static void *ids_find(const struct dd_ids *ids, u32 id)
 }
 
 /* Use an id, for good if @keep: its serial. */
-static u64 ids_take(struct kunit *test, struct dd_ids *ids, bool keep)
+static u64 ids_get(struct kunit *test, struct dd_ids *ids, bool keep)
 {
 	u32 id, epoch;
 
@@ -91,10 +91,10 @@ static void ids__no_serial_comes_twice(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, ids_find(&ids, 0));
 	KUNIT_EXPECT_NULL(test, ids_find(&ids, ~0u));
 	/* No id alone is a serial. */
-	KUNIT_EXPECT_GT(test, ids_take(test, &ids, true), (u64)U32_MAX);
+	KUNIT_EXPECT_GT(test, ids_get(test, &ids, true), (u64)U32_MAX);
 	/* Free again at once, and not given again before all others. */
 	for (i = 0; i < 100; i++) {
-		serial = ids_take(test, &ids, false);
+		serial = ids_get(test, &ids, false);
 		KUNIT_ASSERT_GT(test, serial, last);
 		last = serial;
 	}
@@ -109,13 +109,13 @@ static void ids__begin_again_in_another_epoch(struct kunit *test)
 
 	dd_ids_init(&ids);
 	/* One that is there in all epochs. */
-	first = ids_take(test, &ids, true);
+	first = ids_get(test, &ids, true);
 	last = first;
 	for (round = 0; round < 3; round++) {
 		ids.next = S32_MAX - 50;
 		for (i = 0; i < 100; i++) {
 			/* Some are in use still when the ids begin again. */
-			serial = ids_take(test, &ids, i % 16 == 5);
+			serial = ids_get(test, &ids, i % 16 == 5);
 			KUNIT_ASSERT_GT(test, serial, last);
 			KUNIT_ASSERT_NE(test, (u32)serial, (u32)first);
 			last = serial;

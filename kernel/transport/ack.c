@@ -134,12 +134,12 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reser
 {
 	const struct dd_tp_rx_range *r = tp->rx_range;
 	struct dd_wire_ack *ack;
-	size_t room = buf->end - buf->p;
+	size_t space = buf->end - buf->p;
 	u32 i, n;
 
-	if (!tp->nrx || !tp->ack_count || room < reserve + sizeof(*ack))
+	if (!tp->nrx || !tp->ack_count || space < reserve + sizeof(*ack))
 		return !tp->ack_count;
-	n = (room - reserve - sizeof(*ack)) / sizeof(*ack->range);
+	n = (space - reserve - sizeof(*ack)) / sizeof(*ack->range);
 	n = min3(n, tp->nrx - 1, DD_WIRE_RANGES - 1u);
 	/* The sender has forgotten packets this old. */
 	while (n && r[n].last + DD_TP_ACK_FAR < r->last)
@@ -164,7 +164,7 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reser
 /* When the next ACK or DONE is due, as far as it can be sent. */
 u64 dd_tp_ack_at(const struct dd_tp *tp)
 {
-	bool done = !list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1);
+	bool done = !list_empty(&tp->done_queue) && dd_tp_rec_space(tp, 1);
 
 	return tp->ack_at && (tp->ack_count || done) ? tp->ack_at :
 							DD_TP_NEVER;

@@ -122,21 +122,21 @@ static bool dd_tp_tx_batch_ready(struct dd_tp *tp, u64 now)
 	       batch->op->msg.len - batch->op->next > batch->len &&
 	       batch->size == dd_tp_packet_size(tp) && !tp->ack_count &&
 	       !tp->ctl_queued && !tp->probes && list_empty(&tp->done_queue) &&
-	       tp->nfree > DD_TP_RESERVE && dd_tp_rec_room(tp, 0) &&
-	       dd_tp_cc_room(tp, now, batch->size);
+	       tp->nfree > DD_TP_RESERVE && dd_tp_rec_space(tp, 0) &&
+	       dd_tp_cc_space(tp, now, batch->size);
 }
 
 /* Number of packets to build at once, at least 1. */
-static u32 dd_tp_tx_batch_count(const struct dd_tp *tp, u64 now, u32 room)
+static u32 dd_tp_tx_batch_count(const struct dd_tp *tp, u64 now, u32 space)
 {
 	const struct dd_tp_tx_batch *batch = &tp->tx_batch;
 	const struct dd_tp_op *op = batch->op;
 	/* The last piece takes the general path. */
-	u32 n = min(room, (op->msg.len - op->next - 1) / batch->len);
+	u32 n = min(space, (op->msg.len - op->next - 1) / batch->len);
 
 	n = min(n, tp->nfree - DD_TP_RESERVE);
 	n = min_t(u64, n, tp->ring_mask + 1 - (tp->next_pn - tp->low_pn));
-	n = min(n, dd_tp_cc_rooms(tp, now, batch->size));
+	n = min(n, dd_tp_cc_spaces(tp, now, batch->size));
 	if (!list_is_singular(&tp->ready))
 		n = min_t(u32, n, batch->chan->burst / batch->len);
 	return max(n, 1u);
@@ -178,7 +178,7 @@ bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 
 	if (!dd_tp_tx_batch_ready(tp, now))
 		return false;
-	n = dd_tp_tx_batch_count(tp, now, pkt->room);
+	n = dd_tp_tx_batch_count(tp, now, pkt->space);
 	rec = dd_tp_tx_batch_record(tp, now, n);
 	piece->h.ts = cpu_to_le32(dd_tp_us(now));
 	piece->h.pn = cpu_to_le32(rec->pn);

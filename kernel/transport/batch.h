@@ -40,7 +40,7 @@ static inline bool dd_tp_rx_batch_first(struct dd_tp_rx_batch *batch,
 }
 
 /**
- * dd_tp_rx_batch_takes() - whether a packet belongs to a batch
+ * dd_tp_rx_batch_accepts() - whether a packet belongs to a batch
  * @batch: passed to deposit_batch() of struct dd_tp_ops
  * @piece: the first bytes of the next packet, without its payload. May change
  *	concurrently: it is read only by the comparison, once
@@ -48,8 +48,8 @@ static inline bool dd_tp_rx_batch_first(struct dd_tp_rx_batch *batch,
  * Return: true if the packet belongs to the batch: store its payload and continue
  * with the next packet. False: stop.
  */
-static inline bool dd_tp_rx_batch_takes(struct dd_tp_rx_batch *batch,
-					const struct dd_wire_piece *piece)
+static inline bool dd_tp_rx_batch_accepts(struct dd_tp_rx_batch *batch,
+					  const struct dd_wire_piece *piece)
 {
 	struct dd_wire_piece *next = &batch->next;
 

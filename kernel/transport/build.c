@@ -121,11 +121,11 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 	struct dd_tp_op *op = b->op;
 	u32 off = lost ? lost->off : op->next;
 	u32 left = lost ? lost->len : op->msg.len - op->next;
-	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
+	u32 space = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
 		   sizeof(struct dd_wire_put) -
 		   (off ? 0 : sizeof(struct dd_wire_head));
 	/* Cut at a word boundary of the block. */
-	u32 len = left <= room ? left : room - ((op->msg.dst + off + room) & 7);
+	u32 len = left <= space ? left : space - ((op->msg.dst + off + space) & 7);
 
 	/*
 	 * New bytes leave DD_TP_RESERVE records for lost pieces. A lost piece may take
@@ -259,12 +259,12 @@ static bool dd_tp_may_send(struct dd_tp *tp, struct dd_tp_build *b, u64 now)
 		tp->cc.paced = false;
 		return false;
 	}
-	if (tp->probes && dd_tp_rec_room(tp, 0)) {
+	if (tp->probes && dd_tp_rec_space(tp, 0)) {
 		tp->probes--;
 		return true;
 	}
-	return dd_tp_rec_room(tp, 0) &&
-	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
+	return dd_tp_rec_space(tp, 0) &&
+	       dd_tp_cc_space(tp, now, dd_tp_packet_size(tp));
 }
 
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
@@ -280,7 +280,7 @@ static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	}
 	if (dd_tp_ack_at(tp) > now)
 		return false;
-	if (!list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1))
+	if (!list_empty(&tp->done_queue) && dd_tp_rec_space(tp, 1))
 		return dd_tp_build_full(tp, &b, pkt, now, false);
 	if (!tp->ack_count)
 		return false;

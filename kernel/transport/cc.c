@@ -242,7 +242,7 @@ void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes)
 }
 
 /* Whether a packet of @bytes may be sent now. */
-bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
+bool dd_tp_cc_space(struct dd_tp *tp, u64 now, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
@@ -258,7 +258,7 @@ bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 }
 
 /* How many packets of @bytes may be sent now, at least 1. */
-u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes)
+u32 dd_tp_cc_spaces(const struct dd_tp *tp, u64 now, u32 bytes)
 {
 	const struct dd_tp_cc *cc = &tp->cc;
 	u32 left = cc->cwnd > cc->flight ? cc->cwnd - cc->flight : 0;

@@ -15,7 +15,7 @@ static struct dd_tp_slot *dd_tp_slot(struct dd_tp *tp, struct dd_tp_slot *slots,
 	return &slots[seq & (tp->cfg.ctl_slots - 1)];
 }
 
-u32 dd_tp_ctl_room(const struct dd_tp *tp)
+u32 dd_tp_ctl_space(const struct dd_tp *tp)
 {
 	u32 most = min(tp->cfg.ctl_slots, tp->cur.ctl_slots);
 
@@ -32,7 +32,7 @@ int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len)
 		return -EINVAL;
 	if (tp->state != DD_TP_UP)
 		return -ENOTCONN;
-	if (!dd_tp_ctl_room(tp))
+	if (!dd_tp_ctl_space(tp))
 		return -EAGAIN;
 	slot = dd_tp_slot(tp, tp->tx_ctl, tp->ctl_next++);
 	slot->state = DD_TP_SLOT_QUEUED;

@@ -21,11 +21,11 @@ struct dd_tp;
 int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len);
 
 /**
- * dd_tp_ctl_room() - number of control messages that dd_tp_ctl() would accept now
+ * dd_tp_ctl_space() - number of control messages that dd_tp_ctl() would accept now
  * @tp: the session
  *
  * Return: the number; 0 if no session is up.
  */
-u32 dd_tp_ctl_room(const struct dd_tp *tp);
+u32 dd_tp_ctl_space(const struct dd_tp *tp);
 
 #endif /* _DD_TRANSPORT_CTL_H */

@@ -136,8 +136,8 @@ void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes);
 void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at);
 void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance);
 void dd_tp_cc_collapse(struct dd_tp *tp, u64 now);
-bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes);
-u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes);
+bool dd_tp_cc_space(struct dd_tp *tp, u64 now, u32 bytes);
+u32 dd_tp_cc_spaces(const struct dd_tp *tp, u64 now, u32 bytes);
 u64 dd_tp_cc_pto(const struct dd_tp *tp);
 u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
 

@@ -17,7 +17,7 @@ struct dd_tp_rx_batch;
 /**
  * struct dd_tp_pkt - a packet, or a batch of packets, to be transmitted
  * @hdr: (in) memory of %DD_WIRE_HLEN_MAX bytes
- * @room: (in) number of struct dd_wire_piece that fit at @hdr; with 0 or 1, each
+ * @space: (in) number of struct dd_wire_piece that fit at @hdr; with 0 or 1, each
  *	call makes one packet
  * @count: (out) packets made: 1, or more if they carry consecutive pieces of one
  *	message. Their headers are adjacent at @hdr and their payloads are adjacent
@@ -38,7 +38,7 @@ struct dd_tp_rx_batch;
  */
 struct dd_tp_pkt {
 	struct dd_wire_hdr *hdr;
-	u32 room;
+	u32 space;
 	u32 count;
 	u32 hlen;
 	struct dd_tp_chan *chan;
@@ -60,7 +60,7 @@ struct dd_tp_pkt {
  *	the channel is closing (the bytes are dropped, the packet is acknowledged);
  *	-%EAGAIN to drop the packet unacknowledged, so that the peer retransmits it
  * @deposit_batch: store the payloads of consecutive packets, which are adjacent in
- *	the block, from @dst on: as long as dd_tp_rx_batch_takes() accepts the
+ *	the block, from @dst on: as long as dd_tp_rx_batch_accepts() accepts the
  *	header of the next packet, store its @batch->plen bytes. May stop after any
  *	packet; the remaining ones are passed to dd_tp_rx()
  * @peek: copy @len bytes of @payload, from its byte @off on, to @buf

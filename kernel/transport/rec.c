@@ -103,7 +103,7 @@ void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 }
 
 /* Whether a record can be used so that @keep remain free. */
-bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
+bool dd_tp_rec_space(const struct dd_tp *tp, u32 keep)
 {
 	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
 }

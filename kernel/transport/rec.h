@@ -66,7 +66,7 @@ static inline struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
 struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp);
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now);
-bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep);
+bool dd_tp_rec_space(const struct dd_tp *tp, u32 keep);
 struct dd_tp_rec *dd_tp_rec_split(struct dd_tp *tp, struct dd_tp_rec *rec, u32 n);
 void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec, u16 entry);
 void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event, const struct dd_tp_rec *rec);

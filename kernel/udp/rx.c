@@ -189,13 +189,13 @@ static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
 }
 
 /* Whether the next packet belongs to the batch; if so, skip its header. */
-static __always_inline bool dd_udp_batch_takes(struct dd_udp_cursor *c,
-					       struct dd_tp_rx_batch *batch)
+static __always_inline bool dd_udp_batch_accepts(struct dd_udp_cursor *c,
+						 struct dd_tp_rx_batch *batch)
 {
 	if (!c->left && !dd_udp_step_fast(c))
 		return false;
 	if (c->left < sizeof(batch->next) ||
-	    !dd_tp_rx_batch_takes(batch, (const void *)c->p))
+	    !dd_tp_rx_batch_accepts(batch, (const void *)c->p))
 		return false;
 	c->p += sizeof(batch->next);
 	c->left -= sizeof(batch->next);
@@ -205,13 +205,13 @@ static __always_inline bool dd_udp_batch_takes(struct dd_udp_cursor *c,
 /**
  * struct dd_udp_sink - destination of the payloads of a batch
  * @to: next byte
- * @room: contiguous bytes at @to
+ * @space: contiguous bytes at @to
  * @pages: addresses of the following pages
  * @single: these may be parts of compound pages, each of another one
  */
 struct dd_udp_sink {
 	u8 *to;
-	u32 room;
+	u32 space;
 	void **pages;
 	bool single;
 };
@@ -220,9 +220,9 @@ struct dd_udp_sink {
 static void dd_udp_sink_at(struct dd_udp_sink *s, u32 at)
 {
 	s->to = *s->pages + at;
-	s->room = unlikely(s->single) ? PAGE_SIZE - offset_in_page(s->to) :
+	s->space = unlikely(s->single) ? PAGE_SIZE - offset_in_page(s->to) :
 					dd_page_left(s->to);
-	s->pages += (at + s->room) >> PAGE_SHIFT;
+	s->pages += (at + s->space) >> PAGE_SHIFT;
 }
 
 /* Store a payload that is not contiguous at its source or destination. */
@@ -234,14 +234,14 @@ static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s, u
 		/* Fewer bytes than skb->len: the skb is inconsistent. */
 		if (!c->left && !dd_udp_step(c))
 			return;
-		if (!s->room)
+		if (!s->space)
 			dd_udp_sink_at(s, 0);
-		n = min3(len, c->left, s->room);
+		n = min3(len, c->left, s->space);
 		dd_copy_words(s->to, c->p, n);
 		c->p += n;
 		c->left -= n;
 		s->to += n;
-		s->room -= n;
+		s->space -= n;
 	}
 }
 
@@ -253,12 +253,12 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 	struct dd_udp_sink to __uninitialized;
 
 	if (likely((c->left || dd_udp_step_fast(c)) && c->left >= len &&
-		   s->room >= len && IS_ALIGNED((unsigned long)s->to, 8))) {
+		   s->space >= len && IS_ALIGNED((unsigned long)s->to, 8))) {
 		dd_copy_bulk((u64 *)s->to, (const u64 *)c->p, len);
 		c->p += len;
 		c->left -= len;
 		s->to += len;
-		s->room -= len;
+		s->space -= len;
 		return;
 	}
 	slow = *c;
@@ -291,7 +291,7 @@ u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *data,
 
 	lockdep_assert_held(&link->lock);
 	dd_udp_sink_at(&s, at);
-	while (dd_udp_batch_takes(&c, batch))
+	while (dd_udp_batch_accepts(&c, batch))
 		dd_udp_store(&c, &s, batch->plen);
 	payload->at = c;
 	n = batch->count * batch->plen;
@@ -414,8 +414,8 @@ static bool dd_udp_update_local_addr(union dd_udp_local *local, const struct sk_
 }
 
 /* Process an skb whose sender is a configured peer. */
-static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
-			struct sk_buff *skb)
+static void dd_udp_receive_skb(struct dd_udp_node *un, struct dd_udp_peer *link,
+			       struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
 	struct dd_udp_payload payload __uninitialized;
@@ -512,7 +512,7 @@ static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 	}
 	hlist_for_each_entry_rcu(link, dd_udp_bucket(un, &addr), entry) {
 		if (dd_udp_same(&link->addr, &addr)) {
-			dd_udp_take(un, link, skb);
+			dd_udp_receive_skb(un, link, skb);
 			return;
 		}
 	}

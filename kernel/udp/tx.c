@@ -66,7 +66,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 			break;
 		}
 		pkt.hdr = link->tx_hdrs + link->tx_used;
-		pkt.room = min(DD_UDP_BATCH, DD_UDP_BURST - b->packets);
+		pkt.space = min(DD_UDP_BATCH, DD_UDP_BURST - b->packets);
 		/* A reply is sent alone: its source address may differ. */
 		answers = link->tp.reply_len;
 		if (unlikely(answers) && b->packets)

@@ -28,21 +28,21 @@ struct ddi_service *ddi_service_find(struct dd *h, uint32_t id)
 	return s;
 }
 
-/* The record of a cell, or NULL; dd.lock is held. */
-static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
+/* The record of a connection state, or NULL; dd.lock is held. */
+static struct ddi_conn *conn_of_state(struct dd *h, uint32_t unit)
 {
-	struct ddi_conn **bucket = &h->board.cells[DDI_UNIT_BUCKET(unit)], *c;
-	struct dd_cell *cell = ddi_unit(h, unit);
+	struct ddi_conn **bucket = &h->board.states[DDI_UNIT_BUCKET(unit)], *c;
+	struct dd_conn_state *cs = ddi_unit(h, unit);
 
 	for (c = *bucket; c; c = c->same)
-		if (c->cell == cell)
+		if (c->cs == cs)
 			return c;
 	c = aligned_alloc(DDI_LINE, sizeof(*c));
 	if (!c)
 		return NULL;
 	memset(c, 0, sizeof(*c));
 	c->serial = DDI_UNBOUND;
-	c->cell = cell;
+	c->cs = cs;
 	c->same = *bucket;
 	*bucket = c;
 	c->next = h->conns;
@@ -92,7 +92,7 @@ static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
  */
 static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 {
-	struct ddi_conn *c = conn_of_cell(h, info->cell_unit);
+	struct ddi_conn *c = conn_of_state(h, info->state_unit);
 	struct ddi_list *l = ddi_list_bind(h, info->list, info->list_unit);
 	struct ddi_service *s = ddi_service_find(h, info->service);
 
@@ -113,7 +113,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 
 /*
  * Bind what the kernel reports for a serial, or for an id; NULL if there is no such
- * connection. dd.lock is held meanwhile, so that a later connection with the same cell
+ * connection. dd.lock is held meanwhile, so that a later connection with the same state
  * is bound later.
  */
 struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name)
@@ -154,7 +154,7 @@ struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
 
 /*
  * The connection with this serial, or NULL if it is gone. A serving end that its client has
- * closed keeps its cell until another client gets the block, so the client's last
+ * closed keeps its state until another client gets the block, so the client's last
  * messages are still found.
  */
 struct ddi_conn *ddi_conn_of(struct dd *h, uint64_t serial)
@@ -167,7 +167,7 @@ struct ddi_conn *ddi_conn_of(struct dd *h, uint64_t serial)
 }
 
 /*
- * Hide a connection that is to be closed; dd.lock is held. Its cell and its list may
+ * Hide a connection that is to be closed; dd.lock is held. Its state and its list may
  * belong to another connection as soon as the kernel has closed it. So from here on no
  * thread finds it by its id, and a thread that sends on it has left its lock. Returns
  * whether it was there.
@@ -204,10 +204,10 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline)
 {
-	const struct dd_cell *cell = c->cell;
+	const struct dd_conn_state *cs = c->cs;
 
-	if (ddi_load(&cell->sent) < ddi_load(&cell->submitted) &&
-	    ddi_load(&cell->node) != ddi_load(&ddi_head(h)->node))
+	if (ddi_load(&cs->sent) < ddi_load(&cs->submitted) &&
+	    ddi_load(&cs->node) != ddi_load(&ddi_head(h)->node))
 		ddi_conn_wait(h, serial, DD_WAIT_CLOSE, 0, deadline);
 }
 
@@ -252,7 +252,7 @@ DD_API int dd_close(struct dd *h, int conn)
 	ddi_conn_drain(h, c, serial, DD_FOREVER);
 	ret = ddi_conn_close(h, c, serial);
 	pthread_mutex_lock(&h->lock);
-	/* Unless its cell has another connection, or its service was withdrawn. */
+	/* Unless its state has another connection, or its service was withdrawn. */
 	if (c->dead == serial)
 		ddi_conn_unbind(h, c);
 	pthread_mutex_unlock(&h->lock);
@@ -262,7 +262,7 @@ DD_API int dd_close(struct dd *h, int conn)
 DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 {
 	struct dd_conn_info info = { .size = sizeof(info) };
-	const struct dd_cell *cell;
+	const struct dd_conn_state *cs;
 	struct ddi_conn *c;
 	int ret;
 
@@ -273,14 +273,14 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 	c = ddi_conn_lock(h, conn);
 	if (!c)
 		return -EBADID;
-	cell = c->cell;
+	cs = c->cs;
 	info.conn = c->serial;
 	ret = ddi_ioctl(h, DD_IOC_CONN_INFO, &info);
 	*desc = (struct dd_conn_desc){
 		.type = c->type,
 		.service = c->service,
 		.list = !c->service && c->type == DD_TYPE_RPC ? 0 : c->list_id,
-		.closed = ddi_load(&cell->error) != 0,
+		.closed = ddi_load(&cs->error) != 0,
 		.node = info.node,
 		.pid = info.pid,
 		.uid = info.uid,
@@ -290,14 +290,14 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 		.send_size = c->send_size,
 		.recv = c->recv,
 		.recv_size = c->recv_size,
-		.peer_size = ddi_load(&cell->peer_size),
+		.peer_size = ddi_load(&cs->peer_size),
 		.submitted = ddi_submitted(c),
-		.sent = ddi_load(&cell->sent),
-		.done = ddi_load(&cell->done),
+		.sent = ddi_load(&cs->sent),
+		.done = ddi_load(&cs->done),
 		.received = info.received,
 		.serial = c->serial,
 	};
-	/* The cell does not count what is sent directly. */
+	/* The state does not count what is sent directly. */
 	if (c->tx) {
 		desc->sent = desc->submitted;
 		desc->done = desc->submitted - (!desc->closed && ddi_direct_full(c->tx));

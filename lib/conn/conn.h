@@ -18,14 +18,14 @@
 #define DDI_UNBOUND	0x80000000u
 
 /*
- * One end of a connection: the record of its cell, which later connections in that cell
+ * One end of a connection: the record of its state, which later connections in that state
  * use as well. The first two cache lines are those of each message.
  */
 struct ddi_conn {
 	struct ddi_lock lock;	/* of the send queue, and of all of this while bound */
 	uint32_t got;		/* number to tag the next message with, or 0 */
 	uint64_t serial;	/* DDI_UNBOUND while unbound; written last */
-	struct dd_cell *cell;	/* in the area */
+	struct dd_conn_state *cs;	/* in the area */
 	struct ddi_direct_tx *tx;	/* direct path, or NULL; @lock */
 	uint64_t note;		/* first word of a direct note for this end: id, block */
 	uint32_t got_mask;	/* RPC server: ~0, to keep message numbers in @got; else 0 */
@@ -44,7 +44,7 @@ struct ddi_conn {
 	uint64_t dead;		/* serial of the connection that is being closed, or 0 */
 	struct ddi_list *list;	/* the note list; NULL while unbound */
 	uint32_t list_id;
-	struct ddi_conn *same;	/* next record of the bucket in ddi_board.cells */
+	struct ddi_conn *same;	/* next record of the bucket in ddi_board.states */
 	struct ddi_conn *next;	/* in dd.conns */
 	struct ddi_lock call_lock;	/* one dd_call() at a time */
 } __attribute__((aligned(DDI_LINE)));
@@ -74,25 +74,25 @@ static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 	uint64_t serial = ddi_load_acquire(&c->serial);
 
 	return ddi_likely(DD_SERIAL_ID(serial) == id) &&
-	       ddi_likely(ddi_load_acquire(&c->cell->conn) == serial);
+	       ddi_likely(ddi_load_acquire(&c->cs->conn) == serial);
 }
 
 static inline bool ddi_conn_has(const struct ddi_conn *c, uint64_t serial)
 {
 	return ddi_likely(ddi_load_acquire(&c->serial) == serial) &&
-	       ddi_likely(ddi_load_acquire(&c->cell->conn) == serial);
+	       ddi_likely(ddi_load_acquire(&c->cs->conn) == serial);
 }
 
 /* Whether a locked connection sends by the kernel and is to ask for a direct path now. */
 static inline bool ddi_direct_due(const struct ddi_conn *c)
 {
-	return !c->tx && ddi_unlikely(ddi_load(&c->cell->submitted) >= c->tx_ask);
+	return !c->tx && ddi_unlikely(ddi_load(&c->cs->submitted) >= c->tx_ask);
 }
 
 /* Messages that a locked connection has sent. */
 static inline uint64_t ddi_submitted(const struct ddi_conn *c)
 {
-	return c->tx ? c->tx->submitted : ddi_load(&c->cell->submitted);
+	return c->tx ? c->tx->submitted : ddi_load(&c->cs->submitted);
 }
 
 #endif /* _DD_CONN_H */

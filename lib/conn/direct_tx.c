@@ -85,9 +85,9 @@ void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx)
 	free(tx);
 }
 
-static struct ddi_direct_tx *tx_new(struct dd *h, struct dd_cell *cell)
+static struct ddi_direct_tx *tx_new(struct dd *h, struct dd_conn_state *cs)
 {
-	uint32_t ends = 1, window = ddi_load(&cell->window);
+	uint32_t ends = 1, window = ddi_load(&cs->window);
 	struct ddi_direct_tx *tx;
 
 	if (!window || window > DD_WINDOW_MAX)
@@ -99,13 +99,13 @@ static struct ddi_direct_tx *tx_new(struct dd *h, struct dd_cell *cell)
 		return NULL;
 	tx->mask = ends - 1;
 	tx->window = window;
-	tx->submitted = tx->limit = ddi_load(&cell->submitted);
+	tx->submitted = tx->limit = ddi_load(&cs->submitted);
 	__atomic_fetch_add(&h->nr_direct, 1, __ATOMIC_RELAXED);
 	return tx;
 }
 
 /* Get a direct path, and map it. */
-static int tx_get(struct dd *h, struct dd_cell *cell, uint64_t serial, struct ddi_direct_tx *tx)
+static int tx_get(struct dd *h, struct dd_conn_state *cs, uint64_t serial, struct ddi_direct_tx *tx)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = serial };
 	int ret;
@@ -128,7 +128,7 @@ static int tx_get(struct dd *h, struct dd_cell *cell, uint64_t serial, struct dd
 		tx->block = ddi_map(h, d.block, d.block_size, PROT_READ | PROT_WRITE);
 	if (tx->block) {
 		/* The kernel shows this count in reports, and continues from it. */
-		ddi_store((ddi_word *)cell->sq[0].meta, tx->submitted);
+		ddi_store((ddi_word *)cs->sq[0].meta, tx->submitted);
 		return 0;
 	}
 	/* Before ddi_direct_close(): the next user of that ring starts with a new record. */
@@ -143,7 +143,7 @@ static int tx_get(struct dd *h, struct dd_cell *cell, uint64_t serial, struct dd
  * messages: not with each message, and not with each n-th for an n that bursts of messages
  * may have.
  */
-struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_cell *cell, uint64_t serial,
+struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_conn_state *cs, uint64_t serial,
 				      uint64_t *ask)
 {
 	struct ddi_direct_tx *tx;
@@ -151,12 +151,12 @@ struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_cell *cell, uint64
 
 	*ask = UINT64_MAX;
 	if (!h->direct || ddi_load(&h->nr_direct) >= DIRECT_MAX ||
-	    ddi_load(&cell->node) != ddi_load(&ddi_head(h)->node))
+	    ddi_load(&cs->node) != ddi_load(&ddi_head(h)->node))
 		return NULL;
-	tx = tx_new(h, cell);
+	tx = tx_new(h, cs);
 	if (!tx)
 		return NULL;
-	ret = tx_get(h, cell, serial, tx);
+	ret = tx_get(h, cs, serial, tx);
 	if (!ret)
 		return tx;
 	if (ret == -EBUSY || ret == -ENOSPC)

@@ -43,7 +43,7 @@ struct ddi_direct_tx {
 				 */
 };
 
-struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_cell *cell, uint64_t serial,
+struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_conn_state *cs, uint64_t serial,
 				      uint64_t *ask);
 void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx);
 bool ddi_direct_look(struct ddi_direct_tx *tx);

@@ -80,18 +80,18 @@ static inline bool direct_look(const struct ddi_direct_rx *rx, uint64_t pos,
 
 /*
  * Whether a note of a direct ring is one of the connection that its first word names: the
- * connection's cell, which the kernel writes, has the serial of the record and refers to this
+ * connection's state, which the kernel writes, has the serial of the record and refers to this
  * ring, and the message lies in the connection's block.
  */
 static inline bool direct_good(struct found *f, uint64_t word)
 {
 	const struct ddi_conn *c = f->c;
-	const struct dd_cell *cell = c->cell;
+	const struct dd_conn_state *cs = c->cs;
 
 	f->serial = ddi_load_acquire(&c->serial);
 	if (ddi_unlikely(ddi_load(&c->note) != word) ||
-	    ddi_unlikely(ddi_load_acquire(&cell->conn) != f->serial) ||
-	    ddi_unlikely(ddi_load_acquire(&cell->ring) != f->rx->unit))
+	    ddi_unlikely(ddi_load_acquire(&cs->conn) != f->serial) ||
+	    ddi_unlikely(ddi_load_acquire(&cs->ring) != f->rx->unit))
 		return false;
 	f->offset = ddi_load(&f->body->offset);
 	f->len = ddi_load(&f->body->len);
@@ -259,7 +259,7 @@ static inline void consumed(const struct found *f, uint32_t msgid)
 		ddi_store_release(&c->outstanding, 0);
 	} else if (f->type == DD_NOTE_CLOSE) {
 		/* After the close was read, later notes of the other end are void. */
-		ddi_store(&c->cell->ring, 0);
+		ddi_store(&c->cs->ring, 0);
 	}
 }
 
@@ -283,7 +283,7 @@ static bool rest_look(struct dd *h, struct ddi_list *l, const struct dd_note *cl
 		      struct found *f)
 {
 	const struct ddi_conn *c = ddi_conn_of(h, close->conn);
-	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0, i = 0;
+	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cs->ring) : 0, i = 0;
 	const struct ddi_direct_rx *rx;
 	struct found at = { };
 	uint64_t pos, head;

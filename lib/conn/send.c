@@ -98,7 +98,7 @@ DDI_INLINE int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
 static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 				  const struct ddi_request *rq, uint8_t flags)
 {
-	struct dd_sqe *sqe = c->cell->sq;
+	struct dd_sqe *sqe = c->cs->sq;
 	int ret;
 
 	/* A refused request may have left its number there. */
@@ -107,7 +107,7 @@ static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 	ret = ddi_send_fill(h, c, rq, flags, sqe);
 	if (ret)
 		return ret;
-	ddi_store_release(&sqe->seq, ddi_load(&c->cell->submitted) + 1);
+	ddi_store_release(&sqe->seq, ddi_load(&c->cs->submitted) + 1);
 	return doorbell(h, c);
 }
 
@@ -118,12 +118,12 @@ static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 static DDI_INLINE int send_queue(struct dd *h, struct ddi_conn *c,
 				 const struct ddi_request *rq)
 {
-	const struct dd_cell *cell = c->cell;
-	uint64_t pending = ddi_load(&cell->submitted) - ddi_load(&cell->done);
+	const struct dd_conn_state *cs = c->cs;
+	uint64_t pending = ddi_load(&cs->submitted) - ddi_load(&cs->done);
 
-	if (ddi_unlikely(ddi_load(&cell->error)))
+	if (ddi_unlikely(ddi_load(&cs->error)))
 		return send_closed(h, c);
-	if (pending && (pending >= ddi_load(&cell->window) || pending >= c->most))
+	if (pending && (pending >= ddi_load(&cs->window) || pending >= c->most))
 		return -ENOTREADY;
 	return send_kernel(h, c, rq, DD_SQE_NOTIFY);
 }
@@ -140,7 +140,7 @@ static int posted(struct dd *h, struct ddi_conn *c)
 	struct dd_direct d = { .size = sizeof(d), .conn = c->serial,
 			       .flags = DD_DIRECT_DROP, .start = end };
 
-	if (ddi_load(&c->cell->conn) != c->serial || ddi_load(&c->cell->error)) {
+	if (ddi_load(&c->cs->conn) != c->serial || ddi_load(&c->cs->error)) {
 		if (ddi_ioctl(h, DD_IOC_DIRECT, &d) >= 0 && end <= d.start)
 			return 0;
 		tx->submitted--;
@@ -166,7 +166,7 @@ static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 		       __atomic_fetch_add(&ring->tail, 1, __ATOMIC_RELAXED);
 	struct dd_ring_note *note = &ring->notes[pos & ring->mask];
 	uint64_t n = tx->submitted;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 
 	note->word = word;
 	note->offset = roffset;
@@ -183,11 +183,11 @@ static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 	ddi_store_mb(&note->seq, pos + 1);
 	tx->ends[n & tx->mask] = pos + 1;
 	tx->submitted = n + 1;
-	cell = c->cell;
+	cs = c->cs;
 	/* For reports only. */
-	ddi_store((ddi_word *)cell->sq[0].meta, n + 1);
-	return ddi_load(&ring->state->need_wake) || ddi_load(&cell->error) ||
-	       ddi_load(&cell->conn) != c->serial;
+	ddi_store((ddi_word *)cs->sq[0].meta, n + 1);
+	return ddi_load(&ring->state->need_wake) || ddi_load(&cs->error) ||
+	       ddi_load(&cs->conn) != c->serial;
 }
 
 /* Send directly. Errors are those that the kernel would return, in its order. */
@@ -199,7 +199,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 	uint64_t word;
 	int ret;
 
-	if (ddi_load(&c->cell->error))
+	if (ddi_load(&c->cs->error))
 		return send_closed(h, c);
 	if (full && (tx->window == 1 || c->most == 1))
 		return -ENOTREADY;
@@ -237,7 +237,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 DDI_HOT int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	if (ddi_direct_due(c))
-		ddi_store(&c->tx, ddi_direct_open(h, c->cell, c->serial, &c->tx_ask));
+		ddi_store(&c->tx, ddi_direct_open(h, c->cs, c->serial, &c->tx_ask));
 	return c->tx ? send_direct(h, c, rq) : send_queue(h, c, rq);
 }
 
@@ -253,7 +253,7 @@ DDI_HOT static int send_unlock(struct dd *h, struct ddi_conn *c, const struct dd
 	if (c->guarded && c->type == DD_TYPE_RPC)
 		ret = -EBADTYPE;
 	else if (c->guarded && ddi_load_acquire(&c->outstanding) &&
-		 !ddi_load(&c->cell->error))
+		 !ddi_load(&c->cs->error))
 		ret = -ESLOTBUSY;
 	if (!ret) {
 		ddi_store(&c->outstanding, c->guarded);
@@ -344,7 +344,7 @@ DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_
 	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
 		return send_slow(h, conn, addr, len, roffset, c);
 	tx = c->tx;
-	if (!tx || ddi_unlikely(c->guarded) || ddi_unlikely(ddi_load(&c->cell->error)) ||
+	if (!tx || ddi_unlikely(c->guarded) || ddi_unlikely(ddi_load(&c->cs->error)) ||
 	    ddi_unlikely(!ddi_load(&ddi_head(h)->node_up)) ||
 	    ddi_unlikely(!own_source(c, addr, len)) ||
 	    ddi_unlikely(!inside(roffset, len, tx->size)) ||
@@ -425,7 +425,7 @@ static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t tim
 	int ret;
 
 	/* All but the last one are within the window; a close puts that in place. */
-	done = n != tx->submitted || !ddi_direct_full(tx) || ddi_load(&c->cell->error);
+	done = n != tx->submitted || !ddi_direct_full(tx) || ddi_load(&c->cs->error);
 	end = tx->ends[(n - tx->window - 1) & tx->mask];
 	/* A reader that is running is faster than this thread falls asleep. */
 	if (!done && timeout)
@@ -451,17 +451,17 @@ int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t 
 
 	if (c->tx && placed)
 		return wait_direct(h, c, n, timeout);
-	ret = c->tx || ddi_load_acquire(placed ? &c->cell->done : &c->cell->sent) >= n;
-	if (!ret && ddi_load(&c->cell->error))
+	ret = c->tx || ddi_load_acquire(placed ? &c->cs->done : &c->cs->sent) >= n;
+	if (!ret && ddi_load(&c->cs->error))
 		ret = -ECONNCLOSE;
 	ddi_unlock(&c->lock);
 	if (ret || !timeout)
 		return ret;
 	deadline = ddi_deadline(timeout);
 	do {
-		ret = ddi_cell_await(h, &c->spin, c->cell, serial,
-				     placed ? DD_WAIT_DONE : DD_WAIT_SENT, n,
-				     ddi_remaining(deadline));
+		ret = ddi_state_await(h, &c->spin, c->cs, serial,
+				      placed ? DD_WAIT_DONE : DD_WAIT_SENT, n,
+				      ddi_remaining(deadline));
 	} while (ret == -EINTR);
 	if (ret)
 		return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);

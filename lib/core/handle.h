@@ -56,14 +56,14 @@
  * id, and ask the kernel if it differs. The kernel assigns ids in ascending order, so two
  * of a bucket are rarely in use at the same time.
  *
- * By the unit of their head or cell in the area, all of them, with dd.lock.
+ * By the unit of their head or state in the area, all of them, with dd.lock.
  */
 struct ddi_board {
 	uint32_t alive;		/* 1 in the process that opened the handle */
 	struct ddi_list *lists[DDI_BUCKETS] __attribute__((aligned(DDI_LINE)));
 	struct ddi_conn *conns[DDI_BUCKETS];
 	struct ddi_list *heads[DDI_UNIT_BUCKETS];
-	struct ddi_conn *cells[DDI_UNIT_BUCKETS];
+	struct ddi_conn *states[DDI_UNIT_BUCKETS];
 };
 
 struct dd {

@@ -242,7 +242,7 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 	ddi_store(&spin->step, step);
 }
 
-/* Wait for a counter of a cell, or until a signal comes: 0, or the kernel's -errno. */
+/* Wait for a counter of a connection state, or until a signal comes: 0, or the kernel's -errno. */
 int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
 {
 	struct dd_conn_wait w = {
@@ -255,18 +255,18 @@ int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int6
 
 static bool counter_over(const struct ddi_look *look)
 {
-	const struct dd_cell *cell = look->place;
+	const struct dd_conn_state *cs = look->place;
 
-	return ddi_load(&cell->error) || ddi_load(&cell->conn) != look->id;
+	return ddi_load(&cs->error) || ddi_load(&cs->conn) != look->id;
 }
 
 /* As ddi_await(), for sent or done, after a look at the counter for a while. */
-int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *cell,
-		   uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
+int ddi_state_await(struct dd *h, struct ddi_spin *spin, const struct dd_conn_state *cs,
+		    uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
 {
 	struct ddi_look look = {
-		.over = counter_over, .place = (void *)cell, .id = serial, .value = value,
-		.word = what == DD_WAIT_SENT ? &cell->sent : &cell->done,
+		.over = counter_over, .place = (void *)cs, .id = serial, .value = value,
+		.word = what == DD_WAIT_SENT ? &cs->sent : &cs->done,
 	};
 	int64_t deadline, start;
 	int ret;
@@ -286,7 +286,7 @@ int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *ce
 	return ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
-/* Wait for a counter of a connection's cell: 0, -ETIMEDOUT or another error. */
+/* Wait for a counter of a connection's state: 0, -ETIMEDOUT or another error. */
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
 {

@@ -28,7 +28,7 @@ struct ddi_look {
 	const __u64 *word;
 	uint64_t value;		/* the wait ends when @word is at least this */
 	bool (*over)(const struct ddi_look *look);	/* other reasons to end it */
-	void *place;		/* for @over: list or cell, */
+	void *place;		/* for @over: list or state, */
 	uint64_t id;		/* id of the list or serial of the connection */
 };
 
@@ -43,8 +43,8 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 		   uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
-int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *cell,
-		   uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
+int ddi_state_await(struct dd *h, struct ddi_spin *spin, const struct dd_conn_state *cs,
+		    uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 

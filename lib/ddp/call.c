@@ -72,7 +72,7 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 	/* It may have been closed meanwhile, and the record reused. */
 	if (!ddi_conn_is(c, conn))
 		return -EBADID;
-	/* Drop replies to calls that timed out. A close shows in the cell as well. */
+	/* Drop replies to calls that timed out. A close shows in the connection state as well. */
 	while (ddi_list_next(h, l, list, 0, &late) > 0 && !ddi_passed(deadline))
 		;
 	ret = call_send(h, conn, rq, deadline);

@@ -87,7 +87,7 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 			   struct dd_mem **mem)
 {
 	struct dd_import_make i = { .size = sizeof(i) };
-	struct dd_import_cell *cell;
+	struct dd_mem_state *cs;
 	struct dd_mem *m;
 	int ret;
 
@@ -114,12 +114,12 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 		free(m);
 		return ret;
 	}
-	cell = ddi_unit(h, i.cell_unit);
+	cs = ddi_unit(h, i.state_unit);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights, .node = i.node,
-		.cell = &cell->cell, .head = ddi_head(h), .lock = PTHREAD_MUTEX_INITIALIZER };
+		.cs = &cs->cs, .head = ddi_head(h), .lock = PTHREAD_MUTEX_INITIALIZER };
 	/* A registrar may have found the segment on another node than that of @attr. */
 	if (m->node != dd_node(h)) {
-		m->result = cell->result;
+		m->result = cs->result;
 		/* Without it the kernel pins the memory of each result. */
 		if (dd_alloc(h, sizeof(uint64_t), &m->word))
 			m->word = NULL;
@@ -163,7 +163,7 @@ DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
 		return ret;
 	ddi_mem_lock(m, &before);
 	if (!m->size)
-		mem_up(m, ddi_load(&m->cell->peer_size));
+		mem_up(m, ddi_load(&m->cs->peer_size));
 	ddi_mem_unlock(m, &before);
 	return 0;
 }
@@ -240,13 +240,13 @@ DD_API int dd_mem_uid(const struct dd_mem *m, unsigned int *uid)
 		return -ESTALE;
 	if (!ddi_load(&m->size))
 		return -EAGAIN;
-	*uid = ((const struct dd_import_cell *)m->cell)->uid;
+	*uid = ((const struct dd_mem_state *)m->cs)->uid;
 	return 0;
 }
 
 DD_API int dd_mem_key(const struct dd_mem *m, void *key)
 {
-	uint64_t generation = htole64(ddi_load(&m->cell->received));
+	uint64_t generation = htole64(ddi_load(&m->cs->received));
 
 	memset(key, 0, DD_KEY_SIZE);
 	memcpy(key, &generation, sizeof(generation));

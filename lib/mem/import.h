@@ -20,8 +20,8 @@ struct dd_mem {
 	uint64_t serial;
 	uint64_t size;		/* bytes in the segment; 0 while the import is pending */
 	int node;		/* of the segment */
-	struct dd_cell *cell;
-	const struct dd_area_head *head;	/* of the area that has the cell */
+	struct dd_conn_state *cs;
+	const struct dd_area_head *head;	/* of the area that has the connection state */
 	unsigned int rights;
 	char *put;		/* the segment, in a window to write; or NULL */
 	char *get;		/* to read, the same window; or NULL */
@@ -52,11 +52,11 @@ void ddi_mem_unlock(struct dd_mem *m, const sigset_t *before);
  * Whether the note of a request waits for a slot. The kernel counts a request as done
  * before it counts it as submitted, unless its note waits.
  */
-static inline bool ddi_mem_withheld(const struct dd_cell *cell)
+static inline bool ddi_mem_withheld(const struct dd_conn_state *cs)
 {
-	uint64_t submitted = ddi_load_acquire(&cell->submitted);
+	uint64_t submitted = ddi_load_acquire(&cs->submitted);
 
-	return ddi_load(&cell->done) < submitted;
+	return ddi_load(&cs->done) < submitted;
 }
 
 #endif /* _DD_IMPORT_H */

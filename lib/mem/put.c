@@ -23,14 +23,14 @@
 static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
 				     uint64_t offset)
 {
-	const struct dd_cell *cell = m->cell;
+	const struct dd_conn_state *cs = m->cs;
 
 	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
 	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
 	    ddi_unlikely(!ddi_load(&m->head->node_up)) ||
-	    ddi_unlikely(ddi_mem_withheld(cell)))
+	    ddi_unlikely(ddi_mem_withheld(cs)))
 		return 0;
-	return ddi_load_acquire(&cell->ring);
+	return ddi_load_acquire(&cs->ring);
 }
 
 /*
@@ -40,7 +40,7 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
  */
 static inline bool window_shows(const struct dd_mem *m, uint32_t number)
 {
-	return ddi_likely(ddi_load(&m->cell->ring) == number);
+	return ddi_likely(ddi_load(&m->cs->ring) == number);
 }
 
 /* Whether a request is for a few words, between aligned places. */

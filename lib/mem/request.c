@@ -38,7 +38,7 @@ static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
 			.stride = sizeof(rq),
 		};
 		ret = ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
-		if (ret != -EBUSY || ddi_mem_withheld(m->cell))
+		if (ret != -EBUSY || ddi_mem_withheld(m->cs))
 			return ret;
 		sched_yield();
 	}
@@ -51,7 +51,7 @@ static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
  */
 static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 {
-	struct dd_sqe *slot = m->cell->sq;
+	struct dd_sqe *slot = m->cs->sq;
 	int ret;
 
 	/* Atomic even with one thread: a signal handler may find the queue in use. */
@@ -62,7 +62,7 @@ static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy((char *)slot + sizeof(slot->seq), (const char *)sqe + sizeof(slot->seq),
 	       sizeof(*slot) - sizeof(slot->seq));
-	ddi_store_release(&slot->seq, ddi_load(&m->cell->submitted) + 1);
+	ddi_store_release(&slot->seq, ddi_load(&m->cs->submitted) + 1);
 	ret = ddi_ioctl_conn(m->h, DD_IOC_DOORBELL, m->serial);
 	ddi_store_release(&m->queued, 0);
 	if (ddi_likely(ret > 0))
@@ -95,14 +95,14 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 
 static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)
 {
-	return ddi_cell_await(m->h, &m->spin, m->cell, m->serial, DD_WAIT_DONE, request,
-			      timeout);
+	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, DD_WAIT_DONE, request,
+			       timeout);
 }
 
 /* Whether a request was executed, and its result, if any, is in place. */
 static bool mem_executed(const struct dd_mem *m, uint64_t request)
 {
-	return ddi_load(&m->cell->sent) >= request &&
+	return ddi_load(&m->cs->sent) >= request &&
 	       __atomic_load_n(&m->result[request % DD_RESULTS], __ATOMIC_ACQUIRE) !=
 	       DD_RESULT_AWAITED;
 }
@@ -140,7 +140,7 @@ static int mem_done(struct dd_mem *m, uint64_t n)
  */
 static void mem_collect(struct dd_mem *m)
 {
-	uint64_t done = ddi_load_acquire(&m->cell->done);
+	uint64_t done = ddi_load_acquire(&m->cs->done);
 	int *call, error;
 	size_t i;
 
@@ -170,7 +170,7 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 
 	ddi_mem_lock(m, &before);
 	mem_collect(m);
-	last = ddi_load(&m->cell->submitted);
+	last = ddi_load(&m->cs->submitted);
 	/* The result of a request replaces that of the one %DD_RESULTS before it. */
 	if (last - m->seen < (call || ddi_load(&m->waiting) ? 1 : DD_RESULTS))
 		ret = mem_local(m, sqe, local, len);
@@ -190,7 +190,7 @@ static int64_t mem_begin_alone(struct dd_mem *m, struct dd_sqe *sqe, const void 
 
 	__atomic_add_fetch(&m->waiting, 1, __ATOMIC_RELAXED);
 	do {
-		ret = mem_done(m, ddi_load(&m->cell->submitted));
+		ret = mem_done(m, ddi_load(&m->cs->submitted));
 		if (ret)
 			break;
 		ret = mem_begin(m, sqe, local, len, call);
@@ -263,7 +263,7 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	if (timeout < -1 || request < 0 ||
-	    (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
+	    (uint64_t)request > ddi_load_acquire(&m->cs->submitted))
 		return -EINVAL;
 	ret = mem_await(m, request, timeout);
 	if (ret || !m->result || !request)
@@ -271,7 +271,7 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 	ret = -(int)m->result[request % DD_RESULTS];
 	/* Load the result before the number of requests that may have replaced it. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return ddi_load(&m->cell->submitted) - request < DD_RESULTS ? ret : -EINVAL;
+	return ddi_load(&m->cs->submitted) - request < DD_RESULTS ? ret : -EINVAL;
 }
 
 DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
@@ -285,7 +285,7 @@ DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 		return -ESTALE;
 	if (timeout < -1)
 		return -EINVAL;
-	ret = mem_await(m, ddi_load(&m->cell->submitted), timeout);
+	ret = mem_await(m, ddi_load(&m->cs->submitted), timeout);
 	if (ret || !m->result)
 		return ret;
 	ddi_mem_lock(m, &before);

@@ -138,7 +138,7 @@ RM_API int rm_owner(rm_desc_t rd, uid_t *owner)
 
 RM_API int rm_unimport(rm_desc_t rd)
 {
-	struct rm_import *m = rm_slot_take(imports, rd);
+	struct rm_import *m = rm_slot_remove(imports, rd);
 
 	if (!m)
 		return -1;

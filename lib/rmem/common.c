@@ -89,7 +89,7 @@ void *rm_slot_own(void **table, int i)
 	return NULL;
 }
 
-void *rm_slot_take(void **table, int i)
+void *rm_slot_remove(void **table, int i)
 {
 	struct dd **entry = i < 0 || i >= RM_MAX ? NULL :
 			    __atomic_exchange_n(&table[i], NULL, __ATOMIC_ACQ_REL);

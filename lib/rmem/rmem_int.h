@@ -51,7 +51,7 @@ int rm_name(const char *name, void *key);	/* as a key of libdd */
 int rm_slot_new(void **table, void *entry);
 void *rm_slot_get(void **table, int i);
 void *rm_slot_own(void **table, int i);
-void *rm_slot_take(void **table, int i);
+void *rm_slot_remove(void **table, int i);
 
 /*
  * Whether to repeat a call of libdd that asks the name clerk: while there is no clerk or signals

@@ -139,7 +139,7 @@ RM_API rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, 
 	s->attr.cookie = seg;
 	if (!rm_error(segment_open(s)))
 		return seg;
-	rm_slot_take(segments, seg);
+	rm_slot_remove(segments, seg);
 fail:
 	segment_free(s);
 	return -1;
@@ -147,7 +147,7 @@ fail:
 
 RM_API int rm_revoke(rm_seg_t seg)
 {
-	struct rm_segment *s = rm_slot_take(segments, seg);
+	struct rm_segment *s = rm_slot_remove(segments, seg);
 	int ret;
 
 	if (!s)

@@ -41,10 +41,10 @@
 
 static struct raw ctx;
 
-/* What was made here: its id or serial, where its cell and list are. */
+/* What was made here: its id or serial, where its state and list are. */
 static struct link {
 	__u64 name;
-	__u32 cell_unit;
+	__u32 state_unit;
 	__u32 list_unit;
 } links[LINKS_MAX];
 static unsigned int nlinks;
@@ -61,13 +61,13 @@ static struct link *link_find(__u64 name)
 	return NULL;
 }
 
-static long long link_add(__u64 name, __u32 cell_unit, __u32 list_unit)
+static long long link_add(__u64 name, __u32 state_unit, __u32 list_unit)
 {
 	if (nlinks == LINKS_MAX) {
 		errno = ENOSPC;
 		return -1;
 	}
-	links[nlinks++] = (struct link){ name, cell_unit, list_unit };
+	links[nlinks++] = (struct link){ name, state_unit, list_unit };
 	return name;
 }
 
@@ -115,7 +115,7 @@ static long long connect_to(const char *name, __u32 node, __u32 type, __u32 wind
 	/* The connection keeps the memory, which is not accessed here. */
 	munmap(mem.at, mem.len);
 	last_region = mem.id;
-	return link_add(c.conn, c.cell_unit, c.list_unit);
+	return link_add(c.conn, c.state_unit, c.list_unit);
 }
 
 static long long do_connect(char **arg)
@@ -158,7 +158,7 @@ static long long do_send(char **arg)
 		errno = ENOENT;
 		return -1;
 	}
-	return raw_send(&ctx, link->cell_unit, link->name, 0, 0, atol(arg[1]));
+	return raw_send(&ctx, link->state_unit, link->name, 0, 0, atol(arg[1]));
 }
 
 static long long do_take(char **arg)
@@ -229,7 +229,7 @@ static long long do_import(char **arg)
 
 	if (mem_import(&ctx, &s, atoi(arg[1]), &i))
 		return -1;
-	return link_add(i.import, i.cell_unit, 0);
+	return link_add(i.import, i.state_unit, 0);
 }
 
 static long long do_begin(char **arg)
@@ -242,7 +242,7 @@ static long long do_begin(char **arg)
 			  DD_IMPORT_NOWAIT | DD_IMPORT_PARK, 0);
 	if (raw_ioctl(&ctx, DD_IOC_IMPORT, &i))
 		return -1;
-	return link_add(i.import, i.cell_unit, 0);
+	return link_add(i.import, i.state_unit, 0);
 }
 
 static long long do_list(char **arg)
@@ -268,7 +268,7 @@ static long long do_put(char **arg)
 		errno = ENOENT;
 		return -1;
 	}
-	i = (struct dd_import_make){ .import = link->name, .cell_unit = link->cell_unit };
+	i = (struct dd_import_make){ .import = link->name, .state_unit = link->state_unit };
 	return mem_put(&ctx, &i, bytes, atoll(arg[1]), atoll(arg[2]), 0);
 }
 

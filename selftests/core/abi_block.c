@@ -53,14 +53,14 @@ static int client_connect(struct client *cl, uid_t uid)
 	return ret;
 }
 
-static struct dd_cell *cell_of(const struct server *shop)
+static struct dd_conn_state *cell_of(const struct server *shop)
 {
-	return raw_cell(&shop->r, shop->s.cells_unit);
+	return raw_state(&shop->r, shop->s.states_unit);
 }
 
 static int reply(const struct server *shop)
 {
-	return raw_send(&shop->r, shop->s.cells_unit, cell_of(shop)->conn, 0, 0,
+	return raw_send(&shop->r, shop->s.states_unit, cell_of(shop)->conn, 0, 0,
 			8);
 }
 

@@ -12,13 +12,13 @@
 
 FIXTURE(data) {
 	struct pair p;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 };
 
 FIXTURE_SETUP(data)
 {
 	ASSERT_EQ(0, pair_open(&self->p, 2, BLOCK, 1));
-	self->cell = raw_cell(&self->p.cl, self->p.c.cell_unit);
+	self->cs = raw_state(&self->p.cl, self->p.c.state_unit);
 }
 
 FIXTURE_TEARDOWN(data)
@@ -39,23 +39,23 @@ static bool take(FIXTURE_DATA(data) *self, struct dd_note *n)
 /* A valid message still arrives after requests that must not do harm. */
 #define EXPECT_ALIVE() do {						\
 	struct dd_note __n;						\
-	__u64 __before = self->cell->submitted;				\
+	__u64 __before = self->cs->submitted;				\
 	EXPECT_EQ(1, pair_request(&self->p, 0, 0, 8)) {			\
 		TH_LOG("errno %d", errno);				\
 	}								\
-	EXPECT_EQ(__before + 1, self->cell->submitted);			\
+	EXPECT_EQ(__before + 1, self->cs->submitted);			\
 	EXPECT_TRUE(take(self, &__n));					\
 	EXPECT_FALSE(take(self, &__n));					\
 } while (0)
 
 static int submit(FIXTURE_DATA(data) *self, const struct dd_sqe *sqe)
 {
-	return raw_submit(&self->p.cl, self->p.c.cell_unit, self->p.c.conn, sqe);
+	return raw_submit(&self->p.cl, self->p.c.state_unit, self->p.c.conn, sqe);
 }
 
 TEST_F(data, cell_describes_the_connection)
 {
-	struct dd_cell *c = self->cell;
+	struct dd_conn_state *c = self->cs;
 
 	EXPECT_EQ(0, c->submitted);
 	EXPECT_EQ(0, c->sent);
@@ -71,21 +71,21 @@ TEST_F(data, cell_describes_the_connection)
 
 TEST_F(data, counters_follow_the_messages)
 {
-	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
+	struct dd_conn_state *there = raw_state(&self->p.srv, self->p.s.states_unit);
 	struct dd_note n;
 	int i;
 
 	for (i = 1; i < 5; i++) {
 		ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-		EXPECT_EQ(i, self->cell->submitted);
-		EXPECT_EQ(i, self->cell->sent);
-		EXPECT_EQ(i, self->cell->done);
+		EXPECT_EQ(i, self->cs->submitted);
+		EXPECT_EQ(i, self->cs->sent);
+		EXPECT_EQ(i, self->cs->done);
 		EXPECT_EQ(i, there->received);
 		ASSERT_TRUE(take(self, &n));
 		EXPECT_EQ(i, n.msgid);
 	}
 	EXPECT_EQ(0, there->submitted);
-	EXPECT_EQ(0, self->cell->received);
+	EXPECT_EQ(0, self->cs->received);
 }
 
 TEST_F(data, a_note_describes_its_message)
@@ -173,7 +173,7 @@ TEST_F(data, every_edge_of_offset_and_length)
 				want = inside(edges[s], edges[l], 2 * BLOCK) &&
 				       inside(edges[d], edges[l], BLOCK) ?
 				       1 : -1;
-				before = self->cell->submitted;
+				before = self->cs->submitted;
 				errno = 0;
 				ret = pair_request(&self->p, edges[s], edges[d],
 						   edges[l]);
@@ -184,7 +184,7 @@ TEST_F(data, every_edge_of_offset_and_length)
 				if (ret < 0)
 					ASSERT_EQ(ERANGE, errno);
 				ASSERT_EQ(before + (ret > 0),
-					  self->cell->submitted);
+					  self->cs->submitted);
 				ASSERT_EQ(ret > 0, take(self, &n));
 			}
 }
@@ -245,7 +245,7 @@ TEST_F(data, addresses_that_cannot_be_read)
 		sqe.src = bad[i];
 		EXPECT_ERR(EFAULT, submit(self, &sqe));
 	}
-	EXPECT_EQ(0, self->cell->submitted);
+	EXPECT_EQ(0, self->cs->submitted);
 	/*
 	 * Reading up to the end of the page works, and so does an untouched
 	 * page.
@@ -324,7 +324,7 @@ TEST_F(data, unknown_requests)
 	sqe.region = self->p.cmem.id;
 	EXPECT_ERR(EINVAL, submit(self, &sqe));
 	EXPECT_FALSE(take(self, &n));
-	EXPECT_EQ(0, self->cell->submitted);
+	EXPECT_EQ(0, self->cs->submitted);
 	EXPECT_ALIVE();
 }
 
@@ -337,13 +337,13 @@ TEST_F(data, requests_with_another_number_are_none)
 	int i;
 
 	for (i = 0; i < 6; i++) {
-		raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
-		self->cell->sq[0].seq = seqs[i];
+		raw_queue(&self->p.cl, self->p.c.state_unit, &sqe);
+		self->cs->sq[0].seq = seqs[i];
 		EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL,
 				    self->p.c.conn));
 		EXPECT_FALSE(take(self, &n));
 	}
-	EXPECT_EQ(0, self->cell->submitted);
+	EXPECT_EQ(0, self->cs->submitted);
 	EXPECT_ALIVE();
 	/* An executed request is not executed again. */
 	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL, self->p.c.conn));
@@ -358,7 +358,7 @@ TEST_F(data, without_notify_there_is_no_note)
 	EXPECT_EQ(1, submit(self, &sqe));
 	EXPECT_STREQ("quiet", self->p.smem.at);
 	EXPECT_FALSE(take(self, &n));
-	EXPECT_EQ(1, self->cell->done);
+	EXPECT_EQ(1, self->cs->done);
 }
 
 static void queue_one(FIXTURE_DATA(data) *self)
@@ -366,7 +366,7 @@ static void queue_one(FIXTURE_DATA(data) *self)
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 8 };
 
-	raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
+	raw_queue(&self->p.cl, self->p.c.state_unit, &sqe);
 }
 
 static int ring(const FIXTURE_DATA(data) *self, __u64 serial)
@@ -405,28 +405,28 @@ TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 
 static void check_window(struct __test_metadata *_metadata, unsigned int w)
 {
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	struct dd_note n;
 	struct pair p;
 	unsigned int i;
 
 	ASSERT_EQ(0, pair_open(&p, 1, BLOCK, w));
-	cell = raw_cell(&p.cl, p.c.cell_unit);
+	cs = raw_state(&p.cl, p.c.state_unit);
 	for (i = 1; i <= w + 1; i++)
 		ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
-	EXPECT_EQ(w + 1, cell->submitted);
-	EXPECT_EQ(w + 1, cell->sent);
-	EXPECT_EQ(w, cell->done);
+	EXPECT_EQ(w + 1, cs->submitted);
+	EXPECT_EQ(w + 1, cs->sent);
+	EXPECT_EQ(w, cs->done);
 	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
 	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
-	EXPECT_EQ(w + 1, cell->submitted);
+	EXPECT_EQ(w + 1, cs->submitted);
 	/*
 	 * The server takes one note and a withheld one is posted: one more may
 	 * be sent.
 	 */
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
 	EXPECT_EQ(1, n.msgid);
-	EXPECT_EQ(w + 1, cell->done);
+	EXPECT_EQ(w + 1, cs->done);
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
 	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
 	for (i = 2; i <= w + 2; i++) {
@@ -434,7 +434,7 @@ static void check_window(struct __test_metadata *_metadata, unsigned int w)
 		EXPECT_EQ(i, n.msgid);
 	}
 	EXPECT_FALSE(raw_take(&p.srv, p.s.list_unit, &n));
-	EXPECT_EQ(w + 2, cell->done);
+	EXPECT_EQ(w + 2, cs->done);
 	pair_close(&p);
 }
 
@@ -468,8 +468,8 @@ TEST_F(data, a_full_channel_does_not_hold_up_another)
 		;
 	EXPECT_EQ(EBUSY, errno);
 	ASSERT_EQ(0, raw_join(&self->p.cl, &m, &c, self->p.name));
-	EXPECT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));
-	EXPECT_EQ(1, raw_cell(&self->p.cl, c.cell_unit)->done);
+	EXPECT_EQ(1, raw_send(&self->p.cl, c.state_unit, c.conn, 0, 0, 8));
+	EXPECT_EQ(1, raw_state(&self->p.cl, c.state_unit)->done);
 	ASSERT_TRUE(take(self, &n));
 	EXPECT_EQ(0, n.cookie >> 32);
 	ASSERT_TRUE(take(self, &n));
@@ -498,8 +498,8 @@ TEST(a_list_grows_and_loses_nothing)
 	for (i = 0; i < CONNS; i++) {
 		ASSERT_EQ(0, raw_join(&cl, &m[i], &c[i], "grows"));
 		/* Earlier messages lie in the list meanwhile. */
-		ASSERT_EQ(1, raw_send(&cl, c[i].cell_unit, c[i].conn, 0, 0, 8));
-		ASSERT_EQ(1, raw_send(&cl, c[i / 2].cell_unit, c[i / 2].conn, 0,
+		ASSERT_EQ(1, raw_send(&cl, c[i].state_unit, c[i].conn, 0, 0, 8));
+		ASSERT_EQ(1, raw_send(&cl, c[i / 2].state_unit, c[i / 2].conn, 0,
 				      0, 8));
 	}
 	TH_LOG("geometry %llx, then %llx", geometry,
@@ -526,7 +526,7 @@ static void *flood_send(void *arg)
 	struct flood *f = arg;
 
 	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED))
-		f->sent += raw_send(f->cl, f->c->cell_unit, f->c->conn, 0, 0,
+		f->sent += raw_send(f->cl, f->c->state_unit, f->c->conn, 0, 0,
 				    8) == 1;
 	return NULL;
 }
@@ -595,7 +595,7 @@ TEST_F(data, a_close_note_follows_withheld_messages)
 	struct dd_note n;
 	int sent = 0, got = 0;
 
-	while (raw_send(&self->p.srv, self->p.s.cells_unit, there, 0, 0, 8) == 1)
+	while (raw_send(&self->p.srv, self->p.s.states_unit, there, 0, 0, 8) == 1)
 		sent++;
 	EXPECT_EQ(2, sent);
 	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
@@ -609,7 +609,7 @@ TEST_F(data, a_close_note_follows_withheld_messages)
 	EXPECT_FALSE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
 }
 
-/* Polls the list, and reads the cell as soon as there is a close note. */
+/* Polls the list, and reads the connection state as soon as there is a close note. */
 static void *await_close(void *arg)
 {
 	const struct pair *p = arg;
@@ -617,7 +617,7 @@ static void *await_close(void *arg)
 
 	while (!raw_peek(&p->cl, p->c.list_unit, &n))
 		;
-	return (void *)(long)raw_cell(&p->cl, p->c.cell_unit)->error;
+	return (void *)(long)raw_state(&p->cl, p->c.state_unit)->error;
 }
 
 TEST(a_close_note_comes_after_the_error_in_the_cell)
@@ -643,7 +643,7 @@ TEST(a_close_note_comes_after_the_error_in_the_cell)
 
 TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 {
-	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
+	struct dd_conn_state *there = raw_state(&self->p.srv, self->p.s.states_unit);
 	struct dd_connect c[2];
 	__u64 id = there->conn;
 	struct dd_note n;

@@ -51,9 +51,9 @@ TEST_F(direct, a_message)
 	EXPECT_EQ(w->d.slots, s->slots);
 	EXPECT_EQ(w->d.slots, w->state->slots);
 
-	/* The cell of the serving end names the ring. */
+	/* The state of the serving end names the ring. */
 	EXPECT_EQ((char *)s - (char *)p->srv.area,
-		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
+		  raw_state(&p->srv, p->s.states_unit)->ring * (long)DD_UNIT);
 	strcpy(w->block + 100, "straight");
 	/*
 	 * No thread sleeps, but one that slept before the ring existed did not
@@ -84,7 +84,7 @@ TEST_F(direct, both_ways)
 	way_note(w, 0, 6);
 	EXPECT_STREQ("reply", p->cmem.at + p->c.recv.offset);
 	EXPECT_EQ(0, raw_list_wait(&p->cl, p->c.list, 0));
-	EXPECT_NE(0, raw_cell(&p->cl, p->c.cell_unit)->ring);
+	EXPECT_NE(0, raw_state(&p->cl, p->c.state_unit)->ring);
 }
 
 TEST_F(direct, connections_share_a_ring)
@@ -113,7 +113,7 @@ TEST_F(direct, the_kernel_may_deposit)
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
 	memcpy(p->cmem.at + p->c.send.offset, "slow", 5);
-	EXPECT_EQ(1, raw_submit(&p->cl, p->c.cell_unit, p->c.conn, &sqe));
+	EXPECT_EQ(1, raw_submit(&p->cl, p->c.state_unit, p->c.conn, &sqe));
 	EXPECT_STREQ("slow", self->w.block + 8);
 	/* The deposit has no note; the sender posts one to the ring. */
 	EXPECT_ERR(EAGAIN, raw_list_wait(&p->srv, p->s.list, 0));
@@ -127,12 +127,12 @@ TEST_F(direct, counts_for_reports)
 	long long before = raw_node_count("direct"), ops = raw_node_count("ops");
 	struct dd_conn_info i;
 	struct pair *p = &self->p;
-	struct dd_cell *cell = raw_cell(&p->cl, p->c.cell_unit);
+	struct dd_conn_state *cs = raw_state(&p->cl, p->c.state_unit);
 	const __u64 count = (1ull << 32) + 7;
 	__u64 there;
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
-	memcpy(cell->sq[0].meta, &count, sizeof(count));
+	memcpy(cs->sq[0].meta, &count, sizeof(count));
 	ASSERT_EQ(0, raw_conn_info(&p->cl, p->c.conn, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.submitted);
 	there = pair_server_conn(p);
@@ -174,7 +174,7 @@ TEST_F(direct, given_back)
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
 	strcpy(p->smem.at, "before");
 	ASSERT_EQ(0, drop(&p->cl, p->c.conn));
-	EXPECT_EQ(0, raw_cell(&p->srv, p->s.cells_unit)->ring);
+	EXPECT_EQ(0, raw_state(&p->srv, p->s.states_unit)->ring);
 	strcpy(w->block, "nowhere");
 	way_note(w, 0, 8);
 	EXPECT_STREQ("before", p->smem.at);
@@ -197,7 +197,7 @@ TEST_F(direct, not_given_back_once_it_is_used)
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
 	way_note(&self->w, 0, 8);
-	memcpy(raw_cell(&p->cl, p->c.cell_unit)->sq[0].meta, &one, sizeof(one));
+	memcpy(raw_state(&p->cl, p->c.state_unit)->sq[0].meta, &one, sizeof(one));
 	EXPECT_ERR(EBUSY, drop(&p->cl, p->c.conn));
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 	EXPECT_ERR(ENOENT, drop(&p->cl, p->s.service));
@@ -312,7 +312,7 @@ TEST_F(direct, refusals)
 	EXPECT_ERR(EINVAL, ring_wait(&p->cl, p->c.conn, 0, 0));
 	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
 	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
-	EXPECT_EQ(0, raw_cell(&p->srv, p->s.cells_unit)->ring);
+	EXPECT_EQ(0, raw_state(&p->srv, p->s.states_unit)->ring);
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	EXPECT_ERR(ENOENT, way_grant(&p->cl, p->c.conn, w));
 	EXPECT_ERR(ENOENT, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
@@ -324,7 +324,7 @@ TEST_F(direct, of_a_closed_one)
 
 	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
-	EXPECT_EQ(ECONNRESET, raw_cell(&p->cl, p->c.cell_unit)->error);
+	EXPECT_EQ(ECONNRESET, raw_state(&p->cl, p->c.state_unit)->error);
 	EXPECT_ERR(ECONNRESET, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ECONNRESET, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_ERR(ECONNRESET, ring_wait(&p->cl, p->c.conn, 0, FOREVER));
@@ -717,7 +717,7 @@ TEST_F(direct, a_close_loses_no_note)
 	/* Stores after the close reach nothing. */
 	strcpy(self->w.block, "more words");
 	way_note(&self->w, 0, 11);
-	EXPECT_EQ(ECONNRESET, raw_cell(&p->srv, p->s.cells_unit)->error);
+	EXPECT_EQ(ECONNRESET, raw_state(&p->srv, p->s.states_unit)->error);
 
 	ASSERT_TRUE(ring_take(ring_of(&p->cl, p->c.list_unit, 0), &n));
 	EXPECT_FALSE(ring_take(ring_of(&p->cl, p->c.list_unit, 0), &n));
@@ -745,7 +745,7 @@ TEST_F(direct, a_close_after_a_hole)
 	c2.list = p->c.list;
 	c2.flags |= DD_CONNECT_LIST;
 	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
-	srv2 = raw_cell(&p->srv, p->s.cells_unit + p->s.cell_units)->conn;
+	srv2 = raw_state(&p->srv, p->s.states_unit + p->s.state_units)->conn;
 	ASSERT_EQ(0, way_open(&p->srv, pair_server_conn(p), &self->w));
 	ASSERT_EQ(0, way_open(&p->srv, srv2, &w2));
 	ASSERT_EQ(self->w.d.notes, w2.d.notes);
@@ -822,14 +822,14 @@ TEST_F(direct, rings_are_used_again)
 
 /*
  * Nor can a new sender pose as the previous one, whose connection the server
- * may still have open: its cell no longer names the ring.
+ * may still have open: its state no longer names the ring.
  */
 TEST_F(direct, a_ring_speaks_for_its_sender_only)
 {
 	struct pair *p = &self->p;
-	struct dd_cell *first = raw_cell(&p->srv, p->s.cells_unit);
-	struct dd_cell *second = raw_cell(&p->srv, p->s.cells_unit +
-					  p->s.cell_units);
+	struct dd_conn_state *first = raw_state(&p->srv, p->s.states_unit);
+	struct dd_conn_state *second = raw_state(&p->srv, p->s.states_unit +
+						 p->s.state_units);
 	struct client other;
 	__u32 ring;
 
@@ -847,7 +847,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	EXPECT_EQ(0, first->ring);
 
 	/*
-	 * A block with a new connection: the cell names the ring of that one.
+	 * A block with a new connection: the connection state names the ring of that one.
 	 */
 	for (int i = 0; i < 4; i++) {
 		ASSERT_EQ(0, client_close(&other));

@@ -102,8 +102,8 @@ static void scribble(struct raw *r, unsigned int *seed, size_t bytes)
 /* The units that the pair uses: their pages exist. */
 static size_t used_bytes(const struct pair *p, bool server)
 {
-	__u32 top = server ? p->s.cells_unit + 2 * p->s.cell_units :
-			     p->c.cell_unit + 1;
+	__u32 top = server ? p->s.states_unit + 2 * p->s.state_units :
+			     p->c.state_unit + 1;
 	__u32 list = server ? p->s.list_unit : p->c.list_unit;
 	const struct raw *r = server ? &p->srv : &p->cl;
 	__u64 geo = raw_list(r, list)->geometry;
@@ -145,11 +145,11 @@ static void racer(unsigned int seed, int rounds)
 	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &scribbles));
 	/* A round sleeps, on a busy machine for longer than it asked. */
 	for (i = 0; i < rounds && dd_now() < end; i++) {
-		struct dd_cell *cell = raw_cell(&shared.cl, shared.c.cell_unit);
+		struct dd_conn_state *cs = raw_state(&shared.cl, shared.c.state_unit);
 		__u32 list = shared.s.list;
 
-		memcpy(&cell->sq[0], &sqe, sizeof(sqe));
-		cell->sq[0].seq = i % 64;
+		memcpy(&cs->sq[0], &sqe, sizeof(sqe));
+		cs->sq[0].seq = i % 64;
 		raw_op(&shared.cl, DD_IOC_DOORBELL, shared.c.conn);
 		raw_list(&shared.srv, shared.s.list_unit)->head = i % 32;
 		raw_op(&shared.srv, DD_IOC_LIST_KICK, list);
@@ -254,11 +254,11 @@ TEST(a_scribbling_importer_harms_only_what_it_may_write)
 	ASSERT_OK(mem_import(&im, &s[0], DD_RIGHT_GET, &bad[0]));
 	ASSERT_OK(mem_import(&im, &s[1], DD_RIGHT_PUT | DD_RIGHT_CAS, &bad[1]));
 	ASSERT_OK(mem_import(&other, &s[2], DD_RIGHT_PUT, &good));
-	bytes = (bad[1].cell_unit + 4) * DD_UNIT;
+	bytes = (bad[1].state_unit + 4) * DD_UNIT;
 	for (i = 1; i <= dd_count(5000); i++) {
 		int which = rand_r(&seed) % 2;
 		struct dd_import_make *b = &bad[which];
-		struct dd_cell *cell = raw_cell(&im, b->cell_unit);
+		struct dd_conn_state *cs = raw_state(&im, b->state_unit);
 		struct dd_sqe sqe = {
 			.opcode = rand_r(&seed) % 6, .flags = raw_random(&seed),
 			.region = source.id, .src = raw_random(&seed) % PAGE & ~7,
@@ -273,10 +273,10 @@ TEST(a_scribbling_importer_harms_only_what_it_may_write)
 			sqe.dst &= ~7;
 		}
 		scribble(&im, &seed, bytes);
-		raw_queue(&im, b->cell_unit, &sqe);
+		raw_queue(&im, b->state_unit, &sqe);
 		/* The kernel counts by itself. */
 		if (rand_r(&seed) % 4)
-			cell->sq[0].seq = done[which] + 1;
+			cs->sq[0].seq = done[which] + 1;
 		if (raw_op(&im, DD_IOC_DOORBELL, b->import) == 1)
 			done[which]++;
 		ASSERT_EQ(1, mem_put(&other, &good, &i, 2 * 8, 8, DD_SQE_NOTIFY)) {
@@ -387,7 +387,7 @@ TEST(random_requests_in_the_queue)
 			sqe[k] = rand_r(&seed) % 3 ? 0 : raw_random(&seed);
 		if (i % 2)
 			sqe[1] = DD_OP_PUT | (rand_r(&seed) & 7) << 8;
-		raw_submit(&p.cl, p.c.cell_unit, p.c.conn, (void *)sqe);
+		raw_submit(&p.cl, p.c.state_unit, p.c.conn, (void *)sqe);
 		while (raw_take(&p.srv, p.s.list_unit, &n)) {
 			ASSERT_GE(4096, n.offset);
 			ASSERT_GE(4096 - n.offset, n.len);

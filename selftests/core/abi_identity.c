@@ -103,7 +103,7 @@ TEST(identity_of_a_dead_peer)
 	ASSERT_TRUE(hear(l));
 	ASSERT_EQ(0, client_open(&c, "dies"));
 	kill_child(pid);
-	ASSERT_SOON(raw_cell(&c.r, c.c.cell_unit)->error == ECONNRESET);
+	ASSERT_SOON(raw_state(&c.r, c.c.state_unit)->error == ECONNRESET);
 	/*
 	 * The pid is reported as long as this end exists: the old one, or none.
 	 */
@@ -520,13 +520,13 @@ TEST(a_process_that_its_node_does_not_see_has_no_such_key)
 #define RECONNECTS	20000	/* more than ids that were used before */
 
 /* Everything that names a connection refuses @conn as unknown. */
-static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
+static bool is_refused(const struct raw *r, __u32 state_unit, __u64 conn)
 {
 	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = 8,
 				    .flags = DD_SQE_NOTIFY };
 	const unsigned int *nr;
 
-	raw_queue(r, cell_unit, &put);
+	raw_queue(r, state_unit, &put);
 	for (nr = raw_ops[RAW_CONN]; *nr; nr++)
 		/* The information about a connection may be asked for by its id. */
 		if ((*nr != DD_IOC_CONN_INFO || conn > DD_ID_MAX) &&
@@ -543,7 +543,7 @@ static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
 TEST(no_serial_comes_twice)
 {
 	struct dd_note known, stale, n;
-	struct dd_cell *cells[2];
+	struct dd_conn_state *states[2];
 	struct dd_connect c;
 	struct pair p;
 	__u64 last, conn;
@@ -551,10 +551,10 @@ TEST(no_serial_comes_twice)
 
 	ASSERT_EQ(0, pair_open(&p, 2, PAGE, 1));
 	for (i = 0; i < 2; i++)
-		cells[i] = raw_cell(&p.srv, p.s.cells_unit + i * p.s.cell_units);
+		states[i] = raw_state(&p.srv, p.s.states_unit + i * p.s.state_units);
 	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &known));
-	ASSERT_EQ(cells[0]->conn, known.conn);
+	ASSERT_EQ(states[0]->conn, known.conn);
 	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
 	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
 	ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE, known.conn));
@@ -566,8 +566,8 @@ TEST(no_serial_comes_twice)
 			ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
 		c.list = 0;
 		ASSERT_EQ(0, raw_connect(&p.cl, &c));
-		k = cells[1]->conn > cells[0]->conn;
-		conn = cells[k]->conn;
+		k = states[1]->conn > states[0]->conn;
+		conn = states[k]->conn;
 		/* An id is not used again before all others have been used. */
 		ASSERT_LT(last, conn);
 		ASSERT_NE(DD_SERIAL_ID(known.conn), DD_SERIAL_ID(conn));
@@ -576,23 +576,23 @@ TEST(no_serial_comes_twice)
 
 	/* What is sent to the first client reaches no other client. */
 	conn = known.conn;
-	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units, conn));
+	EXPECT_TRUE(is_refused(&p.srv, p.s.states_unit + k * p.s.state_units, conn));
 	/*
 	 * Neither a serial of another epoch nor an id alone names the new
 	 * connection.
 	 */
-	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
+	EXPECT_TRUE(is_refused(&p.srv, p.s.states_unit + k * p.s.state_units,
 			       last ^ 1ull << 32));
-	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
+	EXPECT_TRUE(is_refused(&p.srv, p.s.states_unit + k * p.s.state_units,
 			       DD_SERIAL_ID(last)));
 	EXPECT_FALSE(raw_take(&p.cl, c.list_unit, &n));
-	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->received);
-	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->error);
+	EXPECT_EQ(0, raw_state(&p.cl, c.state_unit)->received);
+	EXPECT_EQ(0, raw_state(&p.cl, c.state_unit)->error);
 
 	/* The note that is left still carries the first client's serial. */
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &stale));
 	EXPECT_EQ(known.conn, stale.conn);
-	EXPECT_EQ(1, raw_send(&p.srv, p.s.cells_unit + k * p.s.cell_units, last,
+	EXPECT_EQ(1, raw_send(&p.srv, p.s.states_unit + k * p.s.state_units, last,
 			      0, 0, 8));
 	EXPECT_TRUE(raw_take(&p.cl, c.list_unit, &n));
 	EXPECT_EQ(c.conn, n.conn);
@@ -637,7 +637,7 @@ TEST(users_of_the_group_can_work_with_each_other)
 		strcpy(c.m.at + c.c.send.offset, "from bob");
 		CHILD_CHECK(client_send(&c, 9) == 1);
 		/* Wait until it is read: exit would close the connection. */
-		CHILD_CHECK(WAIT_FOR(raw_cell(&c.r, c.c.cell_unit)->error));
+		CHILD_CHECK(WAIT_FOR(raw_state(&c.r, c.c.state_unit)->error));
 		_exit(0);
 	}
 	ASSERT_CHILD_OK(srv);
@@ -830,7 +830,7 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	raw_serve_args(s, p.name, 1, &spare);
 	EXPECT_EQ(-EEXIST, ioctl32(p.srv.fd, DD_IOC_SERVE, (unsigned long)low));
 
-	raw_queue(&p.cl, p.c.cell_unit,
+	raw_queue(&p.cl, p.c.state_unit,
 		  &(struct dd_sqe){ .opcode = DD_OP_PUT, .len = 8,
 				    .flags = DD_SQE_NOTIFY });
 	/* A serial is passed by its address: it does not fit in 32 bits. */

@@ -54,7 +54,7 @@ static int import(FIXTURE_DATA(pending) *self, __u32 flags, __u32 list)
 /* The state of an import, as its owner sees it. */
 static __u32 state_of(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
 {
-	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
+	return *(volatile __u32 *)&raw_state(&self->im, i->state_unit)->error;
 }
 
 static __u32 state(FIXTURE_DATA(pending) *self)
@@ -132,7 +132,7 @@ TEST_F(pending, arguments_are_checked)
 	EXPECT_ERR(EINVAL, import(self, 0, self->list.list));
 	EXPECT_ERR(EINVAL, import(self, DD_IMPORT_PARK, self->list.list));
 	EXPECT_ERR(ENOENT, import(self, LATER, 0x7fff0000));
-	self->i.import = self->i.cell_unit = 0;
+	self->i.import = self->i.state_unit = 0;
 	self->i.list = 0;
 	EXPECT_ERR(EINVAL, raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i));
 	ASSERT_OK(import(self, LATER, 0));
@@ -144,7 +144,7 @@ TEST_F(pending, the_export_completes_a_parked_import)
 {
 	struct dd_direct d = { .size = sizeof(d) };
 	struct dd_import_make own;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	struct dd_note n;
 
 	ASSERT_OK(import(self, LATER, self->list.list));
@@ -162,10 +162,10 @@ TEST_F(pending, the_export_completes_a_parked_import)
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	ASSERT_OK(mem_wait_up(&self->im, &self->i, 60 * SECOND));
 	ASSERT_OK(mem_wait_up(&self->ex, &own, 60 * SECOND));
-	cell = raw_cell(&self->im, self->i.cell_unit);
-	EXPECT_EQ(0, cell->error);
-	EXPECT_EQ(MEM_LEN, cell->peer_size);
-	EXPECT_EQ(self->s.generation, cell->received);
+	cs = raw_state(&self->im, self->i.state_unit);
+	EXPECT_EQ(0, cs->error);
+	EXPECT_EQ(MEM_LEN, cs->peer_size);
+	EXPECT_EQ(self->s.generation, cs->received);
 	ASSERT_SOON(take(self, &n));
 	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
 	EXPECT_EQ(self->i.import, n.conn);
@@ -428,7 +428,7 @@ static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags, uid_t
 
 TEST_F(pending, an_importer_may_demand_the_user_of_the_exporter)
 {
-	struct dd_import_cell *cell;
+	struct dd_mem_state *cs;
 	struct dd_note n;
 
 	ASSERT_OK(export_as(self, BOB));
@@ -441,12 +441,12 @@ TEST_F(pending, an_importer_may_demand_the_user_of_the_exporter)
 	ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
 
 	ASSERT_EQ(0, refused(self, DD_RIGHTS, DD_IMPORT_UID, BOB));
-	cell = raw_unit(&self->im, self->i.cell_unit);
-	EXPECT_EQ(BOB, cell->uid);
+	cs = raw_unit(&self->im, self->i.state_unit);
+	EXPECT_EQ(BOB, cs->uid);
 	ASSERT_OK(mem_end(&self->im, self->i.import));
 	ASSERT_EQ(0, refused(self, DD_RIGHTS, 0, 0));
-	cell = raw_unit(&self->im, self->i.cell_unit);
-	EXPECT_EQ(BOB, cell->uid);
+	cs = raw_unit(&self->im, self->i.state_unit);
+	EXPECT_EQ(BOB, cs->uid);
 
 	/* One that waits gets the same. */
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));

@@ -196,7 +196,7 @@ TEST_F(limits, no_oom_killer_for_a_pin)
 	}
 }
 
-/* The area: cells for more connections than the group has memory for. */
+/* The area: states for more connections than the group has memory for. */
 TEST_F(limits, no_oom_killer_for_a_service)
 {
 	struct dd_serve s;
@@ -230,7 +230,7 @@ TEST_F(limits, imports_are_charged)
 		for (k = 0; k < IMPORTS; k++)
 			CHILD_CHECK(mem_import(&r, &s, DD_RIGHT_GET, &i) == 0);
 		with = group_value(self->a, "memory.current");
-		/* A structure, and a cell of two units. */
+		/* A structure, and a connection state of two units. */
 		CHILD_CHECK(with - before >= IMPORTS * (512ll + 2 * DD_UNIT));
 		raw_close(&r);
 		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
@@ -344,12 +344,12 @@ static void soft_limit(long long bytes)
 }
 
 /*
- * The limit is raised by a page at a time, so each page of the cells and of the area's map is
+ * The limit is raised by a page at a time, so each page of the states and of the area's map is
  * refused once. Each time all memory is given back.
  */
 TEST_F(limits, a_service_that_is_refused_at_any_page)
 {
-	long long base, full, cells, at;
+	long long base, full, states, at;
 	struct raw r, watch;
 	struct dd_serve s;
 
@@ -360,12 +360,12 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(raw_serve_unmapped(&r, "refused", REFUSED, 8, 0, &s) == 0);
 		full = memlock_used(&watch);
-		cells = (long long)s.cell_units * REFUSED * DD_UNIT;
-		fprintf(stderr, "# of %lld bytes, cells take %lld\n", full, cells);
+		states = (long long)s.state_units * REFUSED * DD_UNIT;
+		fprintf(stderr, "# of %lld bytes, cells take %lld\n", full, states);
 		raw_close(&r);
-		/* The region is there, and not all cells are. */
+		/* The region is there, and not all states are. */
 		for (at = base + 8 * REFUSED + 32 * (long long)PAGE;
-		     at < full - cells + 1 * MIB; at += PAGE) {
+		     at < full - states + 1 * MIB; at += PAGE) {
 			CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <= base));
 			soft_limit(at);
 			CHILD_CHECK(raw_open(&r) == 0);

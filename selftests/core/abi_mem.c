@@ -12,9 +12,9 @@ TEST_F(mem, import_describes_the_segment)
 {
 	EXPECT_EQ(MEM_LEN, self->i.length);
 	EXPECT_EQ(self->s.generation, self->i.generation);
-	EXPECT_EQ(MEM_LEN, cell(self)->peer_size);
-	EXPECT_EQ(MEM_WINDOW, cell(self)->window);
-	EXPECT_EQ(self->i.import, cell(self)->conn);
+	EXPECT_EQ(MEM_LEN, cs(self)->peer_size);
+	EXPECT_EQ(MEM_WINDOW, cs(self)->window);
+	EXPECT_EQ(self->i.import, cs(self)->conn);
 }
 
 /* Also if other objects have an odd number of units between them. */
@@ -33,9 +33,9 @@ TEST_F(mem, the_cell_of_an_import_is_within_a_page)
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	for (n = 0; n < 200; n++) {
 		ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &i));
-		at = i.cell_unit * DD_UNIT % PAGE;
-		EXPECT_LE(at + sizeof(struct dd_import_cell), PAGE);
-		EXPECT_EQ(i.import, raw_cell(&self->im, i.cell_unit)->conn);
+		at = i.state_unit * DD_UNIT % PAGE;
+		EXPECT_LE(at + sizeof(struct dd_mem_state), PAGE);
+		EXPECT_EQ(i.import, raw_state(&self->im, i.state_unit)->conn);
 		if (n % 50 == 25)
 			ASSERT_OK(mem_list(&self->im, &l));
 	}
@@ -59,7 +59,7 @@ TEST_F(mem, put_and_get_move_bytes_at_any_offset)
 	struct dd_segment_make s;
 	struct dd_import_make im;
 	unsigned int i, k, n = 0;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	struct mem big, back;
 
 	ASSERT_OK(raw_alloc(&self->ex, BIG, &big));
@@ -67,7 +67,7 @@ TEST_F(mem, put_and_get_move_bytes_at_any_offset)
 	s = mem_segment(&big, "abi_mem_big");
 	ASSERT_OK(mem_export(&self->ex, &s));
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &im));
-	cell = raw_cell(&self->im, im.cell_unit);
+	cs = raw_state(&self->im, im.state_unit);
 	for (i = 0; i < BIG; i++)
 		from[i] = i * 7 + (i >> 12);
 	sqe.region = back.id;
@@ -85,9 +85,9 @@ TEST_F(mem, put_and_get_move_bytes_at_any_offset)
 			ASSERT_EQ(1, mem_op(&self->im, &im, &sqe));
 			ASSERT_TRUE(arrived(back.at, from + i, len[k]));
 			n += 3;
-			ASSERT_EQ(n, cell->submitted);
-			ASSERT_EQ(n, cell->sent);
-			ASSERT_EQ(n, cell->done);
+			ASSERT_EQ(n, cs->submitted);
+			ASSERT_EQ(n, cs->sent);
+			ASSERT_EQ(n, cs->done);
 		}
 }
 
@@ -100,7 +100,7 @@ TEST_F(mem, get_refuses_memory_that_cannot_be_written)
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	EXPECT_ERR(EFAULT, get(self, page, 0, PAGE + 1));
 	/* A refused request is not counted. */
-	EXPECT_EQ(0, cell(self)->submitted);
+	EXPECT_EQ(0, cs(self)->submitted);
 	memset(page, 0x5c, PAGE);
 	ASSERT_EQ(1, get(self, page, 0, 9));
 	/* What is not fetched stays as it was. */
@@ -168,7 +168,7 @@ TEST_F(mem, cas_stores_its_result_anywhere)
 	sqe.src = (uintptr_t)page;
 	EXPECT_ERR(EFAULT, mem_op(&self->im, &self->i, &sqe));
 	EXPECT_EQ(12, *word);
-	EXPECT_EQ(1, cell(self)->submitted);
+	EXPECT_EQ(1, cs(self)->submitted);
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
 	EXPECT_EQ(13, *word);
@@ -210,7 +210,7 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NOTE + 1);
 	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NONE);
 #undef BAD
-	EXPECT_EQ(0, cell(self)->submitted);
+	EXPECT_EQ(0, cs(self)->submitted);
 	EXPECT_EQ(1, mem_op(&self->im, &self->i, &good));
 }
 
@@ -223,7 +223,7 @@ TEST_F(mem, a_connection_has_no_get_or_cas)
 
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
 	sqe.region = p.cmem.id;
-	EXPECT_ERR(EOPNOTSUPP, raw_submit(&p.cl, p.c.cell_unit, p.c.conn, &sqe));
+	EXPECT_ERR(EOPNOTSUPP, raw_submit(&p.cl, p.c.state_unit, p.c.conn, &sqe));
 	pair_close(&p);
 }
 
@@ -352,7 +352,7 @@ TEST_F(mem, a_note_brings_its_payload)
 		EXPECT_EQ(0, n.offset);
 		EXPECT_EQ(i, n.len);
 		EXPECT_EQ(9, n.tag);
-		EXPECT_EQ(cell(self)->done, n.msgid);
+		EXPECT_EQ(cs(self)->done, n.msgid);
 		EXPECT_EQ(0, memcmp(n.payload, bytes, i));
 	}
 	memcpy(self->imem.at + PAGE - 5, bytes, sizeof(bytes));
@@ -374,7 +374,7 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	for (k = 0; k < MEM_WINDOW; k++)
 		ASSERT_EQ(1, mem_note(&self->im, &self->i, "note", 4));
 	EXPECT_ERR(EAGAIN, mem_note(&self->im, &self->i, "more", 4));
-	EXPECT_EQ(MEM_WINDOW, cell(self)->submitted);
+	EXPECT_EQ(MEM_WINDOW, cs(self)->submitted);
 	for (k = 0; k < MEM_WINDOW; k++) {
 		ASSERT_TRUE(take(self, &n));
 		EXPECT_EQ(0, memcmp(n.payload, "note", 4));
@@ -388,7 +388,7 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	EXPECT_ERR(EBUSY, mem_note(&self->im, &self->i, "more", 4));
 	while (take(self, &n))
 		EXPECT_EQ(DD_OP_PUT, n.op);
-	EXPECT_EQ(cell(self)->submitted, cell(self)->done);
+	EXPECT_EQ(cs(self)->submitted, cs(self)->done);
 
 	EXPECT_ERR(ERANGE, mem_note(&self->im, &self->i, self->em.at, DD_PAYLOAD_MAX + 1));
 	EXPECT_ERR(EFAULT, mem_note(&self->im, &self->i, (void *)8, 4));
@@ -423,13 +423,13 @@ TEST_F(mem, a_full_list_withholds_one_note)
 	for (i = 0; i < MEM_WINDOW; i++)
 		ASSERT_EQ(1, put(self, &word, 0, 8, DD_SQE_NOTIFY));
 	ASSERT_EQ(1, put(self, &word, 8, 8, DD_SQE_NOTIFY));
-	EXPECT_EQ(MEM_WINDOW + 1, cell(self)->sent);
-	EXPECT_EQ(MEM_WINDOW, cell(self)->done);
+	EXPECT_EQ(MEM_WINDOW + 1, cs(self)->sent);
+	EXPECT_EQ(MEM_WINDOW, cs(self)->done);
 	EXPECT_ERR(EBUSY, put(self, &word, 16, 8, 0));
 	EXPECT_ERR(EBUSY, get(self, &word, 0, 8));
 	EXPECT_ERR(EBUSY, cas(self, 0, 8, 1, 2, 0));
 	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(MEM_WINDOW + 1, cell(self)->done);
+	EXPECT_EQ(MEM_WINDOW + 1, cs(self)->done);
 	EXPECT_EQ(1, cas(self, 0, 8, 1, 2, 0));
 	for (i = 0; i < MEM_WINDOW; i++)
 		ASSERT_TRUE(take(self, &n));

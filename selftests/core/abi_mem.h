@@ -61,9 +61,9 @@ static inline bool take(FIXTURE_DATA(mem) *self, struct dd_note *n)
 	return raw_take(&self->ex, self->list.list_unit, n);
 }
 
-static inline struct dd_cell *cell(FIXTURE_DATA(mem) *self)
+static inline struct dd_conn_state *cs(FIXTURE_DATA(mem) *self)
 {
-	return raw_cell(&self->im, self->i.cell_unit);
+	return raw_state(&self->im, self->i.state_unit);
 }
 
 #endif /* DD_TEST_ABI_MEM_H */

@@ -15,11 +15,11 @@ TEST_F(mem, a_window_shows_the_segment)
 	struct dd_direct d, again = { .size = sizeof(again), .conn = self->i.import };
 	char *at, *cas;
 
-	EXPECT_EQ(0, cell(self)->ring);
+	EXPECT_EQ(0, cs(self)->ring);
 	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
 	EXPECT_EQ(MEM_LEN, d.block_size);
 	EXPECT_EQ(0, d.start);
-	EXPECT_EQ(1, cell(self)->ring);
+	EXPECT_EQ(1, cs(self)->ring);
 	ASSERT_NE(NULL, cas);
 	memset(at, 0x31, MEM_LEN);
 	EXPECT_EQ(0x31, self->em.at[0]);
@@ -103,28 +103,28 @@ TEST_F(mem, windows_are_hidden_and_shown)
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_INHIBIT, 1, 0, 0));
 	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
 	word = (__u64 *)cas;
-	EXPECT_EQ(0, cell(self)->ring);
+	EXPECT_EQ(0, cs(self)->ring);
 	at[0] = 1;
 	EXPECT_EQ(0, self->em.at[0]);
 	EXPECT_EQ(DD_DIRECT_GONE, word[3]);
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_INHIBIT, 0, 0, 0));
-	EXPECT_EQ(1, cell(self)->ring);
+	EXPECT_EQ(1, cs(self)->ring);
 	EXPECT_EQ(0, at[0]);
 	EXPECT_EQ(0, word[3]);
 	at[0] = 2;
 	EXPECT_EQ(2, self->em.at[0]);
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_POLICY, DD_POLICY_ALWAYS, 0, 0));
-	EXPECT_EQ(0, cell(self)->ring);
+	EXPECT_EQ(0, cs(self)->ring);
 	at[0] = 3;
 	EXPECT_EQ(2, self->em.at[0]);
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_INHIBIT, 1, 0, 0));
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_POLICY, DD_POLICY_NEVER, 0, 0));
-	EXPECT_EQ(0, cell(self)->ring);
+	EXPECT_EQ(0, cs(self)->ring);
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_INHIBIT, 0, 0, 0));
-	EXPECT_EQ(2, cell(self)->ring);
+	EXPECT_EQ(2, cs(self)->ring);
 	EXPECT_EQ(2, at[0]);
 	ASSERT_OK(mem_end(&self->ex, seg));
-	EXPECT_EQ(0, cell(self)->ring);
+	EXPECT_EQ(0, cs(self)->ring);
 	at[0] = 4;
 	EXPECT_EQ(2, self->em.at[0]);
 	EXPECT_EQ(DD_DIRECT_GONE, word[3]);
@@ -211,7 +211,7 @@ TEST_F(mem, all_windows_are_hidden_while_importers_come_and_go)
 	for (k = 1; k <= 2 * rounds; k++) {
 		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, k % 2, 0, 0));
 		for (n = 0; n < 4; n++)
-			ASSERT_EQ(k % 2, raw_cell(&self->im, i[n].cell_unit)->ring == 0);
+			ASSERT_EQ(k % 2, raw_state(&self->im, i[n].state_unit)->ring == 0);
 		for (n = 0; n < 4; n++)
 			at[n][n] = k;
 		if (k % 2)

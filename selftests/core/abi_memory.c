@@ -500,7 +500,7 @@ TEST(memlock_of_an_exporter_is_given_back)
 {
 	struct dd_segment_make s;
 	struct dd_import_make i;
-	struct dd_serve cells;
+	struct dd_serve states;
 	struct raw r, own, im;
 	long long before;
 	struct mem m;
@@ -512,7 +512,7 @@ TEST(memlock_of_an_exporter_is_given_back)
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = memlock_used(&r);
 		CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
-		CHILD_CHECK(raw_serve_unmapped(&own, "given_back", 4096, 8, 0, &cells) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&own, "given_back", 4096, 8, 0, &states) == 0);
 		s = mem_segment(&m, "given_back");
 		CHILD_CHECK(mem_export(&own, &s) == 0);
 		CHILD_CHECK(mem_import(&im, &s, DD_RIGHTS, &i) == 0);

@@ -256,14 +256,14 @@ TEST_F(fd, a_list_ends_once)
 TEST_F(fd, reading_makes_room)
 {
 	struct dd_list_record rec[MEM_WINDOW];
-	struct dd_cell *cell = raw_cell(&self->im, self->i.cell_unit);
+	struct dd_conn_state *cs = raw_state(&self->im, self->i.state_unit);
 	int i;
 
 	for (i = 0; i <= MEM_WINDOW; i++)
 		ASSERT_EQ(1, put(self, 8 * i));
 	EXPECT_ERR(EBUSY, put(self, 0));
 	ASSERT_EQ(sizeof(rec[0]), read(self->fd, rec, sizeof(rec[0])));
-	EXPECT_EQ(MEM_WINDOW + 1, cell->done);
+	EXPECT_EQ(MEM_WINDOW + 1, cs->done);
 	ASSERT_EQ(sizeof(rec), read(self->fd, rec, sizeof(rec)));
 	EXPECT_EQ(8 * MEM_WINDOW, rec[MEM_WINDOW - 1].offset);
 }

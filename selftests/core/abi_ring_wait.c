@@ -193,7 +193,7 @@ TEST_F(ring_wait, beside_a_withheld_note)
 
 	ASSERT_EQ(0, raw_join(&self->other.r, &m, &c, p->name));
 	for (int i = 0; i <= N; i++)
-		ASSERT_EQ(1, raw_send(&self->other.r, c.cell_unit, c.conn, 0, 0, 8));
+		ASSERT_EQ(1, raw_send(&self->other.r, c.state_unit, c.conn, 0, 0, 8));
 	EXPECT_TRUE(flagged(self->h));
 	EXPECT_FALSE(need_kick(self->s[0]));
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));

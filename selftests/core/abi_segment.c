@@ -14,7 +14,7 @@ TEST_F(mem, end_of_the_segment_revokes_it)
 	__u64 word = 1;
 
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	EXPECT_EQ(ESTALE, cell(self)->error);
+	EXPECT_EQ(ESTALE, cs(self)->error);
 	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
 	EXPECT_ERR(ESTALE, get(self, &word, 0, 8));
 	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));

@@ -73,25 +73,25 @@ static int put(FIXTURE_DATA(self) *self, __u8 flags)
 	return mem_put(&self->im, &self->i, "12345678", 8, 8, flags);
 }
 
-static struct dd_import_cell *icell(FIXTURE_DATA(self) *self)
+static struct dd_mem_state *ics(FIXTURE_DATA(self) *self)
 {
-	return raw_unit(&self->im, self->i.cell_unit);
+	return raw_unit(&self->im, self->i.state_unit);
 }
 
-static struct dd_cell *cell(FIXTURE_DATA(self) *self)
+static struct dd_conn_state *cs(FIXTURE_DATA(self) *self)
 {
-	return &icell(self)->cell;
+	return &ics(self)->cs;
 }
 
 static __u64 done(FIXTURE_DATA(self) *self)
 {
-	return *(volatile __u64 *)&cell(self)->done;
+	return *(volatile __u64 *)&cs(self)->done;
 }
 
 /* Wait for all requests. */
 static int wait_done(FIXTURE_DATA(self) *self)
 {
-	return raw_conn_wait(&self->im, self->i.import, DD_WAIT_DONE, cell(self)->submitted,
+	return raw_conn_wait(&self->im, self->i.import, DD_WAIT_DONE, cs(self)->submitted,
 			     60 * SECOND);
 }
 
@@ -199,7 +199,7 @@ TEST_F(self, a_request_names_a_list_of_its_import)
 		sqe.len = 8;
 		sqe.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0;
 		EXPECT_ERR(ENOENT, mem_op(&self->im, &i, &sqe));
-		EXPECT_ERR(EINVAL, raw_submit(&self->im, self->i.cell_unit, self->i.import, &sqe));
+		EXPECT_ERR(EINVAL, raw_submit(&self->im, self->i.state_unit, self->i.import, &sqe));
 		sqe.flags = DD_SQE_REGION;
 		sqe.list = self->list.list;
 		EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
@@ -208,7 +208,7 @@ TEST_F(self, a_request_names_a_list_of_its_import)
 	EXPECT_FALSE(take(self, &n));
 	ASSERT_OK(pair_open(&p, 1, PAGE, 1));
 	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .flags = SELF, .list = p.c.list };
-	EXPECT_ERR(ENOENT, raw_submit(&p.cl, p.c.cell_unit, p.c.conn, &sqe));
+	EXPECT_ERR(ENOENT, raw_submit(&p.cl, p.c.state_unit, p.c.conn, &sqe));
 	pair_close(&p);
 }
 
@@ -301,7 +301,7 @@ TEST_F(self, a_refused_request_has_no_note_or_its_errno)
 		EXPECT_EQ(op[i], n.op);
 		EXPECT_EQ(++number, n.msgid);
 		EXPECT_EQ(error, n.error);
-		EXPECT_EQ(error, icell(self)->result[number % DD_RESULTS]);
+		EXPECT_EQ(error, ics(self)->result[number % DD_RESULTS]);
 	}
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_TRUE(no_errno_stays(self));
@@ -323,7 +323,7 @@ TEST_F(self, depth_notes_are_under_way_or_unread)
 	EXPECT_TRUE(errno == EAGAIN || (far_netns() && errno == EBUSY));
 	ASSERT_OK(wait_done(self));
 	EXPECT_ERR(EAGAIN, put(self, SELF));
-	EXPECT_EQ(DEPTH, cell(self)->submitted);
+	EXPECT_EQ(DEPTH, cs(self)->submitted);
 	/* Others need no slot. */
 	ASSERT_EQ(1, put(self, 0));
 	for (k = 1; k <= DEPTH; k++) {
@@ -396,8 +396,8 @@ TEST_F(self, the_end_of_the_segment_notifies_of_what_was_under_way)
 		if (rounds & 1)
 			ASSERT_SOON(done(self));
 		ASSERT_OK(mem_end(&self->ex, self->s.segment));
-		ASSERT_SOON(*(volatile __u32 *)&cell(self)->error == ESTALE);
-		submitted = cell(self)->submitted;
+		ASSERT_SOON(*(volatile __u32 *)&cs(self)->error == ESTALE);
+		submitted = cs(self)->submitted;
 		for (k = 1; k <= submitted; k++) {
 			ASSERT_TRUE(next(self, &n));
 			ASSERT_EQ(DD_NOTE_DONE, n.type);

@@ -149,7 +149,7 @@ FIXTURE_VARIANT_ADD(arg, segment_info) {
 
 FIXTURE_VARIANT_ADD(arg, import) {
 	DD_IOC_IMPORT, sizeof(struct dd_import_make),
-	{ Z(dd_import_make, flags), Z(dd_import_make, cell_unit),
+	{ Z(dd_import_make, flags), Z(dd_import_make, state_unit),
 	  Z(dd_import_make, import), Z(dd_import_make, length),
 	  Z(dd_import_make, generation), Z(dd_import_make, list),
 	  Z(dd_import_make, uid), Z(dd_import_make, __reserved) },

@@ -19,7 +19,7 @@ FIXTURE(many) {
 	struct mem mem;
 	struct dd_connect other;
 	__u64 conns[2];
-	struct dd_cell *cells[2];
+	struct dd_conn_state *states[2];
 	struct dd_request *rq;
 	struct dd_submit s;
 };
@@ -69,8 +69,8 @@ FIXTURE_SETUP(many)
 	ASSERT_EQ(0, raw_connect(&self->p.cl, &self->other));
 	self->conns[0] = self->p.c.conn;
 	self->conns[1] = self->other.conn;
-	self->cells[0] = raw_cell(&self->p.cl, self->p.c.cell_unit);
-	self->cells[1] = raw_cell(&self->p.cl, self->other.cell_unit);
+	self->states[0] = raw_state(&self->p.cl, self->p.c.state_unit);
+	self->states[1] = raw_state(&self->p.cl, self->other.state_unit);
 	/* Bytes behind the last entry must not be read. */
 	self->rq = mmap(NULL, MANY * sizeof(*self->rq) + 2 * PAGE,
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,8 +96,8 @@ TEST_F(many, of_one_connection_arrive_in_order)
 	ASSERT_EQ(0, submit(self));
 	EXPECT_EQ(WINDOW + 1, self->s.taken);
 	EXPECT_EQ(0, self->s.error);
-	EXPECT_EQ(WINDOW + 1, self->cells[0]->submitted);
-	EXPECT_EQ(WINDOW, self->cells[0]->done);
+	EXPECT_EQ(WINDOW + 1, self->states[0]->submitted);
+	EXPECT_EQ(WINDOW, self->states[0]->done);
 	for (i = 0; i <= WINDOW; i++) {
 		ASSERT_TRUE(take(self, &n));
 		EXPECT_EQ(i + 1, n.msgid);
@@ -106,7 +106,7 @@ TEST_F(many, of_one_connection_arrive_in_order)
 		EXPECT_EQ(100 + i, n.word);
 	}
 	EXPECT_FALSE(take(self, &n));
-	EXPECT_EQ(WINDOW + 1, self->cells[0]->done);
+	EXPECT_EQ(WINDOW + 1, self->states[0]->done);
 }
 
 TEST_F(many, of_several_connections)
@@ -125,9 +125,9 @@ TEST_F(many, of_several_connections)
 		EXPECT_EQ((i % 2 ? 200 : 100) + i, n.word);
 	}
 	for (i = 0; i < 2; i++) {
-		EXPECT_EQ(WINDOW, self->cells[i]->submitted);
-		EXPECT_EQ(WINDOW, self->cells[i]->sent);
-		EXPECT_EQ(WINDOW, self->cells[i]->done);
+		EXPECT_EQ(WINDOW, self->states[i]->submitted);
+		EXPECT_EQ(WINDOW, self->states[i]->sent);
+		EXPECT_EQ(WINDOW, self->states[i]->done);
 	}
 }
 
@@ -136,15 +136,15 @@ TEST_F(many, number_on_with_those_of_the_queue)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 8 };
 
-	raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
+	raw_queue(&self->p.cl, self->p.c.state_unit, &sqe);
 	fill(self, 3, false, 0);
 	ASSERT_EQ(0, submit(self));
-	EXPECT_EQ(3, self->cells[0]->submitted);
+	EXPECT_EQ(3, self->states[0]->submitted);
 	/* The entry has the number of the first request. */
 	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL, self->conns[0]));
-	EXPECT_EQ(1, raw_submit(&self->p.cl, self->p.c.cell_unit,
+	EXPECT_EQ(1, raw_submit(&self->p.cl, self->p.c.state_unit,
 				self->conns[0], &sqe));
-	EXPECT_EQ(4, self->cells[0]->submitted);
+	EXPECT_EQ(4, self->states[0]->submitted);
 }
 
 TEST_F(many, a_full_window_ends_it)
@@ -156,7 +156,7 @@ TEST_F(many, a_full_window_ends_it)
 	ASSERT_EQ(0, submit(self));
 	EXPECT_EQ(WINDOW + 1, self->s.taken);
 	EXPECT_EQ(EBUSY, self->s.error);
-	EXPECT_EQ(WINDOW + 1, self->cells[0]->submitted);
+	EXPECT_EQ(WINDOW + 1, self->states[0]->submitted);
 	/* None of the refused requests has arrived. */
 	for (i = 0; i <= WINDOW; i++)
 		ASSERT_TRUE(take(self, &n));
@@ -201,8 +201,8 @@ TEST_F(many, the_first_is_refused)
 		fill(self, 3, true, 0);
 		spoil(&self->rq[0], how);
 		EXPECT_ERR(spoilt[how].err, submit(self));
-		EXPECT_EQ(0, self->cells[0]->submitted);
-		EXPECT_EQ(0, self->cells[1]->submitted);
+		EXPECT_EQ(0, self->states[0]->submitted);
+		EXPECT_EQ(0, self->states[1]->submitted);
 		EXPECT_EQ(0, self->s.taken);
 	}
 }
@@ -224,7 +224,7 @@ TEST_F(many, one_in_the_middle_is_refused)
 				TH_LOG("case %d at %d", how, at[i]);
 			}
 			n += at[i];
-			EXPECT_EQ(n, self->cells[0]->submitted);
+			EXPECT_EQ(n, self->states[0]->submitted);
 		}
 }
 
@@ -245,11 +245,11 @@ TEST_F(many, counts_and_strides)
 	EXPECT_ERR(EINVAL, submit(self));
 	self->s.count = -1;
 	EXPECT_ERR(EINVAL, submit(self));
-	EXPECT_EQ(0, self->cells[0]->submitted);
+	EXPECT_EQ(0, self->states[0]->submitted);
 	fill(self, MANY, false, 0);
 	ASSERT_EQ(0, submit(self));
 	EXPECT_EQ(MANY, self->s.taken);
-	EXPECT_EQ(MANY, self->cells[0]->submitted);
+	EXPECT_EQ(MANY, self->states[0]->submitted);
 }
 
 TEST_F(many, requests_that_cannot_be_read)
@@ -269,14 +269,14 @@ TEST_F(many, requests_that_cannot_be_read)
 		EXPECT_EQ(EFAULT, self->s.error);
 		sum += n;
 	}
-	EXPECT_EQ(sum, self->cells[0]->submitted);
+	EXPECT_EQ(sum, self->states[0]->submitted);
 	/* The first of them is cut. */
 	self->s.requests = (uintptr_t)end - 8;
 	self->s.taken = self->s.error = 0;
 	EXPECT_ERR(EFAULT, submit(self));
 	self->s.requests = -PAGE;
 	EXPECT_ERR(EFAULT, submit(self));
-	EXPECT_EQ(sum, self->cells[0]->submitted);
+	EXPECT_EQ(sum, self->states[0]->submitted);
 }
 
 /* Sources that may make the kernel sleep, between others. */
@@ -373,8 +373,8 @@ TEST_F(many, by_several_threads)
 		sum[1] += crowd[i].taken[1];
 	}
 	EXPECT_EQ(4 * 8 * ROUNDS, sum[0]);
-	EXPECT_EQ(sum[0], self->cells[0]->submitted);
-	EXPECT_EQ(sum[1], self->cells[1]->submitted);
+	EXPECT_EQ(sum[0], self->states[0]->submitted);
+	EXPECT_EQ(sum[1], self->states[1]->submitted);
 }
 
 static void nothing(int sig)
@@ -416,7 +416,7 @@ TEST_F(many, a_signal_ends_it)
 		ended = self->s.taken < MANY;
 		EXPECT_EQ(ended ? EINTR : 0, self->s.error);
 		sum += self->s.taken;
-		EXPECT_EQ(sum, self->cells[0]->submitted);
+		EXPECT_EQ(sum, self->states[0]->submitted);
 	}
 	__atomic_store_n(&bell.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);

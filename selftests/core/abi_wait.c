@@ -120,7 +120,7 @@ TEST_F(wait, many_lists_ready_ones_first)
 	}
 	lists[3] = self->p.s.list;
 	EXPECT_ERR(EAGAIN, wait_lists(&self->p.srv, lists, 4, 0));
-	ASSERT_EQ(1, raw_send(&self->p.cl, c[1].cell_unit, c[1].conn, 0, 0, 8));
+	ASSERT_EQ(1, raw_send(&self->p.cl, c[1].state_unit, c[1].conn, 0, 0, 8));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	want[0] = lists[1];
 	want[1] = lists[3];

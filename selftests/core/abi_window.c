@@ -214,7 +214,7 @@ static bool next_owner(const struct server *s)
 	if (client_open(&c, "stored"))
 		return false;
 	memset(c.m.at + c.c.send.offset, 0x11, 64);
-	good = raw_send(&c.r, c.c.cell_unit, c.c.conn, 0, 128, 64) == 1;
+	good = raw_send(&c.r, c.c.state_unit, c.c.conn, 0, 128, 64) == 1;
 	while (good && server_take(s, &n) && n.type != DD_NOTE_DATA)
 		;
 	good = good && n.offset == 128 && n.len == 64 && all_zero(at, 128) &&

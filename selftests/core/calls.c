@@ -43,7 +43,7 @@ static const char *const names[OP_KINDS] = {
 struct run {
 	struct raw r[2];
 	struct mem region[KEPT];
-	__u32 service[KEPT], list[KEPT], list_unit[KEPT], cell_unit[KEPT];
+	__u32 service[KEPT], list[KEPT], list_unit[KEPT], state_unit[KEPT];
 	__u64 conn[KEPT];	/* also imports */
 	__u64 segment[KEPT], made[KEPT];	/* serials; those of lists made */
 	__u64 channel;		/* of an importer */
@@ -185,7 +185,7 @@ static void connect_it(struct run *t, const struct op *op)
 	if (raw_connect(&t->r[op->ctx], &c))
 		return;
 	t->conn[i] = c.conn;
-	t->cell_unit[i] = c.cell_unit;
+	t->state_unit[i] = c.state_unit;
 	/* Of odd numbers, so that lists of services are not forgotten. */
 	t->list[(i | 1) % KEPT] = c.list;
 	t->list_unit[(i | 1) % KEPT] = c.list_unit;
@@ -306,12 +306,12 @@ static void direct(struct run *t, const struct op *op)
 	way_note(w, op->v[1], op->v[2]);
 }
 
-/* A word of a list's head, of a cell or of the area's first page. */
+/* A word of a list's head, of a connection state or of the area's first page. */
 static void store(struct run *t, const struct op *op)
 {
 	const struct raw *r = &t->r[op->ctx];
 	__u32 unit = op->v[0] % 3 == 0 ? t->list_unit[op->ref[0]] :
-		     op->v[0] % 3 == 1 ? t->cell_unit[op->ref[0]] : 0;
+		     op->v[0] % 3 == 1 ? t->state_unit[op->ref[0]] : 0;
 	__u64 *word = raw_unit(r, unit);
 
 	if (r->area)
@@ -336,10 +336,10 @@ static void take(struct run *t, const struct op *op)
 static void send_it(struct run *t, const struct op *op)
 {
 	struct dd_sqe sqe = sqe_of(t, op);
-	__u32 cell = t->cell_unit[op->ref[0]];
+	__u32 cs = t->state_unit[op->ref[0]];
 
-	if (t->r[op->ctx].area && cell)
-		raw_submit(&t->r[op->ctx], cell, t->conn[op->ref[0]], &sqe);
+	if (t->r[op->ctx].area && cs)
+		raw_submit(&t->r[op->ctx], cs, t->conn[op->ref[0]], &sqe);
 }
 
 /* --- one-sided memory ------------------------------------------------------*/
@@ -419,7 +419,7 @@ static void import_it(struct run *t, const struct op *op)
 			     op->v[2] & DD_IMPORT_NOWAIT ? op->v[2] & 3 : 0, 0, &m))
 		return;
 	t->conn[i] = m.import;
-	t->cell_unit[i] = m.cell_unit;
+	t->state_unit[i] = m.state_unit;
 	t->conns++;
 }
 
@@ -469,7 +469,7 @@ static void call(struct run *t, const struct op *op)
 	/* A call may store to all of its structure. */
 	union {
 		struct dd_conn_wait wait;
-		char room[PAGE];
+		char space[PAGE];
 	} any = { .wait = { .size = op->v[0], .what = op->v[1],
 			    .conn = op->v[2], .value = op->v[3] } };
 

@@ -114,7 +114,7 @@ static inline int mem_op(const struct raw *r, const struct dd_import_make *i,
 
 	if (sqe->flags & DD_SQE_NOTIFY_SELF && !sqe->list)
 		named.list = i->list;
-	return raw_submit(r, i->cell_unit, i->import, &named);
+	return raw_submit(r, i->state_unit, i->import, &named);
 }
 
 /* @src is a pointer with DD_SQE_UNWIRED in @flags. */

@@ -148,24 +148,24 @@ __u64 raw_serial(const struct raw *r, __u32 id)
 	return raw_conn_info(r, id, &i) ? 0 : i.conn;
 }
 
-void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe)
+void raw_queue(const struct raw *r, __u32 state_unit, const struct dd_sqe *sqe)
 {
-	struct dd_cell *cell = raw_cell(r, cell_unit);
-	__u64 n = __atomic_load_n(&cell->submitted, __ATOMIC_ACQUIRE) + 1;
-	struct dd_sqe *slot = cell->sq;
+	struct dd_conn_state *cs = raw_state(r, state_unit);
+	__u64 n = __atomic_load_n(&cs->submitted, __ATOMIC_ACQUIRE) + 1;
+	struct dd_sqe *slot = cs->sq;
 
 	memcpy((char *)slot + 8, (const char *)sqe + 8, sizeof(*slot) - 8);
 	__atomic_store_n(&slot->seq, n, __ATOMIC_RELEASE);
 }
 
-int raw_submit(const struct raw *r, __u32 cell_unit, __u64 conn,
+int raw_submit(const struct raw *r, __u32 state_unit, __u64 conn,
 	       const struct dd_sqe *sqe)
 {
-	raw_queue(r, cell_unit, sqe);
+	raw_queue(r, state_unit, sqe);
 	return raw_op(r, DD_IOC_DOORBELL, conn);
 }
 
-int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
+int raw_send(const struct raw *r, __u32 state_unit, __u64 conn, __u64 src,
 	     __u64 dst, __u64 len)
 {
 	struct dd_sqe sqe = {
@@ -173,7 +173,7 @@ int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
 		.src = src, .dst = dst, .len = len,
 	};
 
-	return raw_submit(r, cell_unit, conn, &sqe);
+	return raw_submit(r, state_unit, conn, &sqe);
 }
 
 bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n)
@@ -308,7 +308,7 @@ __u64 pair_server_conn(const struct pair *p)
 
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len)
 {
-	return raw_send(&p->cl, p->c.cell_unit, p->c.conn, src, dst, len);
+	return raw_send(&p->cl, p->c.state_unit, p->c.conn, src, dst, len);
 }
 
 int pair_more(const struct pair *p, const char *name, __u32 flags,
@@ -431,7 +431,7 @@ bool server_take(const struct server *s, struct dd_note *n)
 
 int client_send(const struct client *c, __u64 len)
 {
-	return raw_send(&c->r, c->c.cell_unit, c->c.conn, 0, 0, len);
+	return raw_send(&c->r, c->c.state_unit, c->c.conn, 0, 0, len);
 }
 
 int client_way(struct client *c)

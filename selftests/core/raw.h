@@ -93,7 +93,7 @@ static inline void *raw_unit(const struct raw *r, __u32 unit)
 	return (char *)r->area + (size_t)unit * DD_UNIT;
 }
 
-static inline struct dd_cell *raw_cell(const struct raw *r, __u32 unit)
+static inline struct dd_conn_state *raw_state(const struct raw *r, __u32 unit)
 {
 	return raw_unit(r, unit);
 }
@@ -110,12 +110,12 @@ extern const unsigned int raw_ops[RAW_KINDS][8];
 int raw_on(const struct raw *r, unsigned int nr, __u64 name);
 
 /* Puts a request into the queue, with its number; rings no doorbell. */
-void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe);
+void raw_queue(const struct raw *r, __u32 state_unit, const struct dd_sqe *sqe);
 /* Queues a request and rings the doorbell. */
-int raw_submit(const struct raw *r, __u32 cell_unit, __u64 conn,
+int raw_submit(const struct raw *r, __u32 state_unit, __u64 conn,
 	       const struct dd_sqe *sqe);
 /* A message from the connection's own send block, with a note. */
-int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
+int raw_send(const struct raw *r, __u32 state_unit, __u64 conn, __u64 src,
 	     __u64 dst, __u64 len);
 /* Copies the next note out without consuming it; false if there is none. */
 bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n);

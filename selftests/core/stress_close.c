@@ -338,7 +338,7 @@ TEST(connect_and_close_for_long)
 			TH_LOG("round %d: errno %d", i, errno);
 		}
 		if (i % 3 == 0) {
-			ASSERT_EQ(1, raw_send(&p.cl, c.cell_unit, c.conn, 0, 0,
+			ASSERT_EQ(1, raw_send(&p.cl, c.state_unit, c.conn, 0, 0,
 					      8));
 		}
 		/* Every fifth time the server closes first. */

@@ -178,7 +178,7 @@ static int send_unwired(struct stage *t)
 			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
 			      .src = (uintptr_t)from };
 
-	return raw_submit(&t->p.cl, t->p.c.cell_unit, t->p.c.conn, &sqe) == 1 ?
+	return raw_submit(&t->p.cl, t->p.c.state_unit, t->p.c.conn, &sqe) == 1 ?
 	       0 : -1;
 }
 

@@ -113,7 +113,7 @@ static void storm_server(const char *name, unsigned int seed)
 				;
 			n = raw_conns(&s.r, s.s.service, conns, BLOCKS);
 			if (n > 0 && rand_r(&seed) % 8)
-				raw_send(&s.r, s.s.cells_unit, conns[0], 0, 0, 64);
+				raw_send(&s.r, s.s.states_unit, conns[0], 0, 0, 64);
 			else if (n > 0)
 				/* This may give the block to another user. */
 				raw_op(&s.r, DD_IOC_CLOSE, closed = conns[0]);
@@ -133,12 +133,12 @@ static void storm_send(const struct client *c, uid_t uid, unsigned int *seed)
 		m->uid = uid;
 		m->number = raw_random(seed);
 		m->sum = m->uid + m->number;
-		sent += raw_send(&c->r, c->c.cell_unit, c->c.conn, 0, sent % 2 * HALF,
+		sent += raw_send(&c->r, c->c.state_unit, c->c.conn, 0, sent % 2 * HALF,
 				 sizeof(*m) + rand_r(seed) % (HALF - sizeof(*m))) == 1;
 		/* From here on the memory holds no message. */
 		*m = (struct message){ };
 		raw_conn_wait(&c->r, c->c.conn, DD_WAIT_DONE,
-			      raw_cell(&c->r, c->c.cell_unit)->submitted,
+			      raw_state(&c->r, c->c.state_unit)->submitted,
 			      rand_r(seed) % 100000);
 		while (raw_take(&c->r, c->c.list_unit, &n))
 			if (n.type == DD_NOTE_DATA)
@@ -274,7 +274,7 @@ static void stuck_sender(const char *name)
 	CHILD_CHECK(client_prepare(&c, name) == 0);
 	/* The service may not exist yet. */
 	CHILD_CHECK(WAIT_FOR(raw_connect(&c.r, &c.c) == 0));
-	raw_submit(&c.r, c.c.cell_unit, c.c.conn, &sqe);
+	raw_submit(&c.r, c.c.state_unit, c.c.conn, &sqe);
 	_exit(1);
 }
 

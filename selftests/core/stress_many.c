@@ -27,7 +27,7 @@ static int serve_many(struct raw *r, struct dd_serve *s, struct mem *m,
 
 /* Connects many() times, with a page to receive in for each. */
 static int connect_many(struct raw *r, struct mem *m, const char *name,
-			__u32 *cells)
+			__u32 *states)
 {
 	struct dd_connect c;
 	__u32 list = 0;
@@ -45,22 +45,22 @@ static int connect_many(struct raw *r, struct mem *m, const char *name,
 		if (!WAIT_FOR(raw_connect(r, &c) == 0))
 			return -1;
 		list = c.list;
-		cells[i] = c.cell_unit;
+		states[i] = c.state_unit;
 	}
 	return 0;
 }
 
-static bool all_reset(const struct raw *r, const __u32 *cells, int n)
+static bool all_reset(const struct raw *r, const __u32 *states, int n)
 {
 	while (n--)
-		if (raw_cell(r, cells[n])->error != ECONNRESET)
+		if (raw_state(r, states[n])->error != ECONNRESET)
 			return false;
 	return true;
 }
 
 FIXTURE(many) {
 	char name[32];
-	__u32 *cells;
+	__u32 *states;
 	struct raw r;
 	struct mem m;
 	struct dd_serve s;
@@ -69,7 +69,7 @@ FIXTURE(many) {
 FIXTURE_SETUP(many)
 {
 	snprintf(self->name, sizeof(self->name), "many.%d", getpid());
-	self->cells = calloc(MANY, sizeof(*self->cells));
+	self->states = calloc(MANY, sizeof(*self->states));
 }
 
 FIXTURE_TEARDOWN(many)
@@ -83,7 +83,7 @@ FIXTURE_TEARDOWN(many)
 #define KILL_AND_RESET(pid) do {					\
 	double __start = dd_now();					\
 	kill_child(pid);						\
-	ASSERT_SOON(all_reset(&self->r, self->cells, many()));		\
+	ASSERT_SOON(all_reset(&self->r, self->states, many()));		\
 	TH_LOG("%d connections reset %.3f s after the kill", many(),	\
 	       dd_now() - __start);					\
 } while (0)
@@ -103,13 +103,13 @@ static int serve_pages(struct raw *r, struct dd_serve *s, struct mem *m,
 	return raw_serve(r, s);
 }
 
-static int map_many(const struct raw *r, const __u32 *cells)
+static int map_many(const struct raw *r, const __u32 *states)
 {
 	struct way w;
 	int i, n = 0;
 
 	for (i = 0; i < many(); i++) {
-		if (way_open(r, raw_cell(r, cells[i])->conn, &w)) {
+		if (way_open(r, raw_state(r, states[i])->conn, &w)) {
 			CHILD_CHECK(errno == ENOSPC);
 			continue;
 		}
@@ -131,15 +131,15 @@ TEST_F(many, connections_of_a_killed_client)
 
 	if (!pid) {
 		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
-					 self->cells) == 0);
-		__atomic_store_n(mapped, map_many(&self->r, self->cells), __ATOMIC_RELEASE);
+					 self->states) == 0);
+		__atomic_store_n(mapped, map_many(&self->r, self->states), __ATOMIC_RELEASE);
 		pause();
 	}
 	ASSERT_EQ(0, serve_pages(&self->r, &self->s, &self->m, self->name)) {
 		TH_LOG("errno %d", errno);
 	}
 	for (i = 0; i < many(); i++)
-		self->cells[i] = self->s.cells_unit + i * self->s.cell_units;
+		self->states[i] = self->s.states_unit + i * self->s.state_units;
 	ASSERT_TRUE(WAIT_FOR_MS(__atomic_load_n(mapped, __ATOMIC_ACQUIRE),
 				6 * dd_patience()));
 	for (i = 0; i < many(); i++)
@@ -170,7 +170,7 @@ TEST_F(many, connections_of_a_killed_server)
 		pause();
 	}
 	ASSERT_LT(0, pid);
-	ASSERT_EQ(0, connect_many(&self->r, &self->m, self->name, self->cells)) {
+	ASSERT_EQ(0, connect_many(&self->r, &self->m, self->name, self->states)) {
 		TH_LOG("errno %d", errno);
 	}
 	KILL_AND_RESET(pid);
@@ -179,7 +179,7 @@ TEST_F(many, connections_of_a_killed_server)
 	struct dd_note n;
 	int i = 0;
 
-	ASSERT_EQ(0, raw_conn_info(&self->r, raw_cell(&self->r, self->cells[0])->conn,
+	ASSERT_EQ(0, raw_conn_info(&self->r, raw_state(&self->r, self->states[0])->conn,
 				   &info));
 	while (raw_take(&self->r, info.list_unit, &n)) {
 		EXPECT_EQ(DD_NOTE_CLOSE, n.type);
@@ -199,15 +199,15 @@ TEST_F(many, messages_on_many_connections)
 		struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 8,
 				      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
 				      .src = (uintptr_t)&sqe };
-		struct dd_cell *cell;
+		struct dd_conn_state *cs;
 
 		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
-					 self->cells) == 0);
+					 self->states) == 0);
 		for (k = 0; k < rounds; k++) {
 			for (i = 0; i < many(); i++) {
-				cell = raw_cell(&self->r, self->cells[i]);
+				cs = raw_state(&self->r, self->states[i]);
 				CHILD_CHECK(WAIT_FOR(raw_submit(&self->r,
-						self->cells[i], cell->conn,
+						self->states[i], cs->conn,
 						&sqe) == 1));
 			}
 		}
@@ -218,7 +218,7 @@ TEST_F(many, messages_on_many_connections)
 		ASSERT_SOON(raw_take(&self->r, self->s.list_unit, &n));
 		ASSERT_GT(many(), n.cookie >> 32);
 		/* Numbers count per connection. */
-		ASSERT_EQ(++self->cells[n.cookie >> 32], n.msgid);
+		ASSERT_EQ(++self->states[n.cookie >> 32], n.msgid);
 		taken++;
 	}
 	EXPECT_EQ(many(), raw_conns(&self->r, self->s.service, NULL, 0));

@@ -177,7 +177,7 @@ static void attack_note(struct way *w, unsigned int *seed)
 	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
 }
 
-static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
+static void attack(const struct raw *r, __u64 conn, __u32 state_unit,
 		   struct way *w, unsigned int *seed)
 {
 	__u64 *notes = (__u64 *)w->notes;
@@ -204,7 +204,7 @@ static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
 		raw_op(r, DD_IOC_WAKE, conn);
 		break;
 	case 5:
-		((__u64 *)raw_cell(r, cell_unit))[raw_random(seed) % 16] = raw_random(seed);
+		((__u64 *)raw_state(r, state_unit))[raw_random(seed) % 16] = raw_random(seed);
 		raw_op(r, DD_IOC_DOORBELL, conn);
 		break;
 	}
@@ -221,7 +221,7 @@ static void hostile_sender(unsigned int seed)
 			CHILD_CHECK(errno == EUSERS);
 		} else if (!client_way(&c)) {
 			for (int n = rand_r(&seed) % 4000; n; n--)
-				attack(&c.r, c.c.conn, c.c.cell_unit, &c.w, &seed);
+				attack(&c.r, c.c.conn, c.c.state_unit, &c.w, &seed);
 			if (rand_r(&seed) % 2)
 				client_close(&c);
 			way_unmap(&c.w);
@@ -275,7 +275,7 @@ static void lie_to(const struct server *s, __u64 conn, unsigned int *seed)
 	for (int n = rand_r(seed) % 2000; n; n--) {
 		lie(s, seed);
 		if (writes)
-			attack(&s->r, conn, s->s.cells_unit, &w, seed);
+			attack(&s->r, conn, s->s.states_unit, &w, seed);
 	}
 	raw_op(&s->r, DD_IOC_CLOSE, conn);
 	if (writes)

@@ -353,7 +353,7 @@ TEST(DDP_21_3_too_much_for_the_kernel_is_enoresource)
 	servid_t serv;
 	int i, ret = 0;
 
-	/* Each needs an eighth or more of the area for its cells. */
+	/* Each needs an eighth or more of the area for its states. */
 	for (i = 0; i < 64 && !ret; i++) {
 		char stem[8] = { 'a' + i / 26, 'a' + i % 26 };
 

@@ -158,16 +158,16 @@ static void model_send(struct end *e, unsigned int n)
 		.from = e, .len = rand() % LEN_MAX, .offset = rand() % 64,
 		.byte = n, .meta = !(rand() % 8),
 	};
-	bool room = e->unread <= e->window;
+	bool space = e->unread <= e->window;
 	int ret;
 
 	memset(e->send, s.byte, s.len);
 	ret = dd_send(h, e->conn, e->send, s.len, s.offset, 0, &n, s.meta);
-	check_eq(ret, room ? 0 : -ENOTREADY);
+	check_eq(ret, space ? 0 : -ENOTREADY);
 	/* The last one is beyond the window if there is no room for another. */
-	e->unread += room;
+	e->unread += space;
 	check_eq(dd_done(h, e->conn, DD_DONE_PLACED, 0), e->unread <= e->window);
-	if (room)
+	if (space)
 		queue[last++ % QUEUE] = s;
 }
 

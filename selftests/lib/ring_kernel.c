@@ -27,10 +27,10 @@ extern int kernel_calls;	/* of ioctl() */
 enum { LIST = 1, CLIENT_LIST, SERVICE, SERVER, CLIENT, REGION };
 
 /* Pages of the area; that of @RING has the state, the next one the slots. */
-enum { HEADS = 1, CELLS, OWN, CLIENT_OWN, TABLE, RING, NOTES };
+enum { HEADS = 1, STATES, OWN, CLIENT_OWN, TABLE, RING, NOTES };
 
 #define UNIT(page)	((page) * PAGE / DD_UNIT)
-#define CELL_UNITS	2
+#define STATE_UNITS	2
 
 int kernel_calls;
 
@@ -67,13 +67,13 @@ static void list_init(int id, int own)
 
 static void cell_init(int id, uint64_t peer_size)
 {
-	struct dd_cell *cell = unit_addr(UNIT(CELLS) + id * CELL_UNITS);
+	struct dd_conn_state *cs = unit_addr(UNIT(STATES) + id * STATE_UNITS);
 
-	cell->node = 1;
-	cell->type = connected.type;
-	cell->peer_size = peer_size;
-	cell->window = served.window;
-	cell->conn = 1ull << 32 | id;
+	cs->node = 1;
+	cs->type = connected.type;
+	cs->peer_size = peer_size;
+	cs->window = served.window;
+	cs->conn = 1ull << 32 | id;
 }
 
 static int serve(struct dd_serve *s)
@@ -93,7 +93,7 @@ static int connect_client(struct dd_connect *c)
 	cell_init(SERVER, c->recv.length);
 	cell_init(CLIENT, served.recv.length);
 	c->conn = 1ull << 32 | CLIENT;
-	c->cell_unit = UNIT(CELLS) + CLIENT * CELL_UNITS;
+	c->state_unit = UNIT(STATES) + CLIENT * STATE_UNITS;
 	c->list = CLIENT_LIST;
 	c->list_unit = UNIT(HEADS) + CLIENT_LIST;
 	return 0;
@@ -108,7 +108,7 @@ static int conn_info(struct dd_conn_info *info)
 	info->list_unit = UNIT(HEADS) + l;
 	info->service = id == SERVER ? SERVICE : 0;
 	info->type = connected.type;
-	info->cell_unit = UNIT(CELLS) + id * CELL_UNITS;
+	info->state_unit = UNIT(STATES) + id * STATE_UNITS;
 	info->window = info->send_window = served.window;
 	info->send = id == SERVER ? served.send : connected.send;
 	info->recv = id == SERVER ? served.recv : connected.recv;
@@ -118,12 +118,12 @@ static int conn_info(struct dd_conn_info *info)
 static int direct(struct dd_direct *d)
 {
 	struct dd_list_head *lh = unit_addr(UNIT(HEADS) + LIST);
-	struct dd_cell *cell = unit_addr(UNIT(CELLS) + SERVER * CELL_UNITS);
+	struct dd_conn_state *cs = unit_addr(UNIT(STATES) + SERVER * STATE_UNITS);
 
 	ring()->slots = SLOTS;
 	lh->rings_unit = UNIT(TABLE);
 	*(uint32_t *)unit_addr(UNIT(TABLE)) = UNIT(RING);
-	cell->ring = UNIT(RING);
+	cs->ring = UNIT(RING);
 	__atomic_store_n(&lh->rings, 1, __ATOMIC_RELEASE);
 	d->peer_conn = SERVER;
 	d->block = DD_AREA_SIZE + served.recv.offset;

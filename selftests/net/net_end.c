@@ -37,7 +37,7 @@ TEST_F(far, nothing_arrives_after_the_end)
 		ASSERT_OK(mem_end(&self->ex, self->s.segment));
 		partly += self->em.at[BULK - 1] != MEM_WINDOW;
 		memset(self->em.at, 0, BULK);
-		while (!(end = *(volatile __u32 *)&self->cell->cell.error))
+		while (!(end = *(volatile __u32 *)&self->cs->cs.error))
 			sched_yield();
 		EXPECT_EQ(ESTALE, end);
 		EXPECT_ERR(ESTALE, put(self, zeros, 0, 8, 0));
@@ -48,7 +48,7 @@ TEST_F(far, nothing_arrives_after_the_end)
 		self->s.generation = 0;
 		ASSERT_OK(mem_export(&self->ex, &self->s));
 		ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &self->i));
-		self->cell = raw_unit(&self->im, self->i.cell_unit);
+		self->cs = raw_unit(&self->im, self->i.state_unit);
 	}
 	EXPECT_EQ(0, impair(1, NULL));
 	TH_LOG("%d of %d ends before the last message had arrived", partly, rounds);
@@ -149,13 +149,13 @@ TEST_F(far, a_node_that_does_not_answer_has_its_dead_time)
 	EXPECT_ERR(EHOSTUNREACH, import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
 	EXPECT_ERR(EHOSTUNREACH, raw_connect(&self->im, &c));
 	/* The session has not ended. */
-	EXPECT_EQ(0, self->cell->cell.error);
+	EXPECT_EQ(0, self->cs->cs.error);
 	EXPECT_EQ(EINPROGRESS, state(self, &parked));
 	ASSERT_EQ(0, small_link(0));
 	ASSERT_OK(mem_export(&self->ex, &s));
 	ASSERT_OK(mem_wait_up(&self->im, &parked, 60 * SECOND));
 	ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
-	EXPECT_EQ(0, self->cell->cell.error);
+	EXPECT_EQ(0, self->cs->cs.error);
 	ASSERT_EQ(0, dead_time(5000));
 }
 
@@ -264,7 +264,7 @@ TEST_F(far, what_is_stored_after_the_end_is_not_read)
 		self->s = mem_segment(&m, "far_queued");
 		ASSERT_OK(mem_export(&self->ex, &self->s));
 		ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i));
-		self->cell = raw_unit(&self->im, self->i.cell_unit);
+		self->cs = raw_unit(&self->im, self->i.state_unit);
 		ASSERT_EQ(0, impair(2, "delay 1s"));
 		ASSERT_EQ(1, get(self, got, 0, len));
 		do {
@@ -354,7 +354,7 @@ static int import_notify(FIXTURE_DATA(far) *self, struct dd_list_make *list)
 	    import_flags(&self->im, &self->s, 0, 0, &self->i) ||
 	    mem_import_list(&self->im, &self->i, list->list))
 		return -1;
-	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	self->cs = raw_unit(&self->im, self->i.state_unit);
 	return 0;
 }
 
@@ -380,8 +380,8 @@ TEST_F(far, the_end_of_the_session_notifies_of_what_was_under_way)
 	EXPECT_EQ(DD_NOTE_DONE, n.type);
 	EXPECT_EQ(MEM_WINDOW + 1, n.msgid);
 	EXPECT_EQ(EIO, n.error);
-	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
-	EXPECT_EQ(EIO, self->cell->result[(MEM_WINDOW + 1) % DD_RESULTS]);
+	EXPECT_EQ(EHOSTUNREACH, self->cs->cs.error);
+	EXPECT_EQ(EIO, self->cs->result[(MEM_WINDOW + 1) % DD_RESULTS]);
 	EXPECT_ERR(EHOSTUNREACH, put(self, "note", 0, 4, DD_SQE_NOTIFY_SELF));
 	EXPECT_ERR(EHOSTUNREACH, wait_done(&self->im, &self->i, MEM_WINDOW + 2));
 	EXPECT_FALSE(raw_take(&self->im, list.list_unit, &n));
@@ -408,20 +408,20 @@ TEST_F(far, a_swap_that_is_cut_off_is_not_known_and_not_repeated)
 	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, DD_SQE_NOTIFY_SELF));
 	ASSERT_SOON(*word == 1);
 	*word = 0;
-	EXPECT_EQ(0, self->cell->cell.done);
+	EXPECT_EQ(0, self->cs->cs.done);
 	ASSERT_EQ(0, system("ddctl peer del 2"));
 	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
 	EXPECT_EQ(DD_OP_CAS, n.op);
 	EXPECT_EQ(EIO, n.error);
-	EXPECT_EQ(EIO, self->cell->result[1]);
-	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
-	EXPECT_EQ(0, self->cell->cell.done);
+	EXPECT_EQ(EIO, self->cs->result[1]);
+	EXPECT_EQ(EHOSTUNREACH, self->cs->cs.error);
+	EXPECT_EQ(0, self->cs->cs.done);
 	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
 	ASSERT_EQ(0, impair(2, NULL));
 	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
 	while (import(&self->im, &self->s, DD_RIGHTS, 0, &self->i))
 		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
-	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	self->cs = raw_unit(&self->im, self->i.state_unit);
 	EXPECT_EQ(0, *word);
 	EXPECT_EQ(77, *was);
 	/* Its memory is free for the next one. */

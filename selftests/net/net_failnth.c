@@ -82,7 +82,7 @@ static int connect_far(struct stage *t)
 
 static int send_wired(struct stage *t)
 {
-	return raw_send(&t->r, t->c.cell_unit, t->c.conn, 0, 0, SIZE) == 1 ? 0 : -1;
+	return raw_send(&t->r, t->c.state_unit, t->c.conn, 0, 0, SIZE) == 1 ? 0 : -1;
 }
 
 static int send_unwired(struct stage *t)
@@ -92,7 +92,7 @@ static int send_unwired(struct stage *t)
 			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
 			      .src = (uintptr_t)from };
 
-	return raw_submit(&t->r, t->c.cell_unit, t->c.conn, &sqe) == 1 ? 0 : -1;
+	return raw_submit(&t->r, t->c.state_unit, t->c.conn, &sqe) == 1 ? 0 : -1;
 }
 
 static int wait_note(struct stage *t)

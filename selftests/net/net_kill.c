@@ -307,7 +307,7 @@ static void a_moment(FIXTURE_DATA(kill) *self)
 
 static __u32 state(FIXTURE_DATA(kill) *self, const struct dd_import_make *i)
 {
-	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
+	return *(volatile __u32 *)&raw_state(&self->im, i->state_unit)->error;
 }
 
 TEST_F_TIMEOUT(kill, exporters, 3600)
@@ -326,7 +326,7 @@ TEST_F_TIMEOUT(kill, exporters, 3600)
 		for (k = rand_r(&self->seed) % 100; k && !state(self, &i); k--)
 			request_some(&self->im, &i, &self->imem, &self->seed);
 		a_moment(self);
-		used += raw_cell(&self->im, i.cell_unit)->submitted > 0;
+		used += raw_state(&self->im, i.state_unit)->submitted > 0;
 		ASSERT_TRUE(killed(pid));
 		ASSERT_SOON(state(self, &i) == ESTALE);
 		/* No reply arrives later. */

@@ -17,7 +17,7 @@ TEST_F(far, both_nodes_report_it)
 	EXPECT_EQ(1, reported("dd2", "segment", ".[0].importers"));
 	EXPECT_EQ(0, reported("dd2", "import", "length"));
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	while (!*(volatile __u32 *)&self->cell->cell.error)
+	while (!*(volatile __u32 *)&self->cs->cs.error)
 		sched_yield();
 	EXPECT_EQ(ESTALE, reported("dd1", "import", ".[0].error"));
 }
@@ -231,25 +231,25 @@ TEST_F(far, an_importer_that_asks_for_much_holds_up_nobody)
 {
 	struct dd_segment_make s;
 	struct dd_import_make i;
-	struct dd_cell *cell;
+	struct dd_conn_state *cs;
 	long long used, free;
 	__u64 done;
 	int n;
 
 	ASSERT_OK(flood_begin(self, &self->em, &s, &i));
-	cell = raw_cell(&self->im, i.cell_unit);
+	cs = raw_state(&self->im, i.state_unit);
 	used = memlock_used(&self->ex);
 	free = meminfo("MemFree");
 	for (n = 0; n < 5; n++) {
 		ASSERT_LE(n ? 0 : DD_DEPTH_MAX, flood(self, &i));
-		done = *(volatile __u64 *)&cell->done;
+		done = *(volatile __u64 *)&cs->done;
 		ASSERT_EQ(1, cas(self, 0, 8, n, n + 1, 0));
 		ASSERT_EQ(0, result(self));
 		/*
 		 * It does not wait for the requests before it. Those that are done
 		 * meanwhile are fewer by far, unless this process waits for a processor.
 		 */
-		EXPECT_LE(*(volatile __u64 *)&cell->done - done, DD_DEPTH_MAX / 2);
+		EXPECT_LE(*(volatile __u64 *)&cs->done - done, DD_DEPTH_MAX / 2);
 		EXPECT_EQ(used, memlock_used(&self->ex));
 		EXPECT_LT(free - meminfo("MemFree"), 16 << 10);
 	}
@@ -294,14 +294,14 @@ static void put_to_the_limit(const struct raw *r, const struct dd_import_make *i
 /* Requests beyond the limit wait for earlier ones; the memory can be used when they are done. */
 static void put_beyond_the_limit(const struct raw *r, const struct dd_import_make *i)
 {
-	const struct dd_cell *cell = raw_cell(r, i->cell_unit);
+	const struct dd_conn_state *cs = raw_state(r, i->state_unit);
 	struct mem m;
 	int n;
 
 	for (n = 0; n < 40; n++)
 		while (put_bulk(r, i) != 1) {
 			CHILD_CHECK(errno == EBUSY);
-			CHILD_CHECK(wait_done(r, i, *(volatile __u64 *)&cell->done + 1) == 0);
+			CHILD_CHECK(wait_done(r, i, *(volatile __u64 *)&cs->done + 1) == 0);
 		}
 	CHILD_CHECK(wait_done(r, i, n) == 0);
 	CHILD_CHECK(raw_alloc(r, 7 * BULK, &m) == 0);
@@ -386,7 +386,7 @@ TEST_F(far, requests_are_executed_in_their_order)
 		ASSERT_EQ(1, cas(self, 8, 8, value, value + 1000, 0));
 		ASSERT_EQ(1, get(self, &now, 8, 8));
 		/* Neither may overtake the GET. */
-		if (self->cell->cell.done != self->cell->cell.submitted &&
+		if (self->cs->cs.done != self->cs->cs.submitted &&
 		    put(self, &value, 8, 8, 0) < 0)
 			ASSERT_EQ(EBUSY, errno);
 		ASSERT_EQ(0, result(self));

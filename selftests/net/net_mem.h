@@ -21,7 +21,7 @@ FIXTURE(far) {
 	struct dd_list_make list;
 	struct dd_segment_make s;
 	struct dd_import_make i;
-	struct dd_import_cell *cell;
+	struct dd_mem_state *cs;
 };
 
 static inline int import_flags(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
@@ -51,7 +51,7 @@ FIXTURE_SETUP(far)
 	self->s.cookie = 0x1122334455667788;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &self->i));
-	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	self->cs = raw_unit(&self->im, self->i.state_unit);
 }
 
 FIXTURE_TEARDOWN(far)
@@ -68,9 +68,9 @@ static inline int wait_done(const struct raw *r, const struct dd_import_make *i,
 /* Wait for the last request; returns its errno, or -1. */
 static inline int result(FIXTURE_DATA(far) *self)
 {
-	__u64 n = self->cell->cell.submitted;
+	__u64 n = self->cs->cs.submitted;
 
-	return wait_done(&self->im, &self->i, n) ? -1 : self->cell->result[n % DD_RESULTS];
+	return wait_done(&self->im, &self->i, n) ? -1 : self->cs->result[n % DD_RESULTS];
 }
 
 static inline int put(FIXTURE_DATA(far) *self, const void *src, __u64 dst, __u64 len, __u8 flags)
@@ -151,7 +151,7 @@ static inline int dead_time(int ms)
 
 static inline __u32 state(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
 {
-	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
+	return *(volatile __u32 *)&raw_state(&self->im, i->state_unit)->error;
 }
 
 #endif /* DD_TEST_NET_MEM_H */

@@ -77,7 +77,7 @@ static void reply(struct served *c, const struct dd_msg *msg, uint64_t *rnd)
 {
 	struct dd_conn_desc d;
 	unsigned int meta[4];
-	size_t len, at, room;
+	size_t len, at, space;
 	int ret;
 
 	/* The last reply has been read, so it will soon be reported sent. */
@@ -86,8 +86,8 @@ static void reply(struct served *c, const struct dd_msg *msg, uint64_t *rnd)
 		ret = dd_conn_info(dd, msg->conn, &d);
 	if (ret < 0)
 		goto out;
-	room = d.peer_size < msg->send_size ? d.peer_size : msg->send_size;
-	len = random_size(rnd, opt.max < room ? opt.max : room);
+	space = d.peer_size < msg->send_size ? d.peer_size : msg->send_size;
+	len = random_size(rnd, opt.max < space ? opt.max : space);
 	at = next_random(rnd) % (d.peer_size - len + 1);
 	scribble(msg->send, msg->send_size < 8192 ? msg->send_size : 8192);
 	pattern(shared->seed, c->conn, ++c->nreplies, REPLY, msg->send, len);

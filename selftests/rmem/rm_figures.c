@@ -36,13 +36,13 @@ static double now(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-static void write_cell(void)
+static void write_state(void)
 {
 	check_eq(rm_write(rd, 0, 40, 0), 0);
 	check_eq(rm_fence(rd, -1), 0);
 }
 
-static void read_cell(void)
+static void read_state(void)
 {
 	check_eq(rm_read(rd, 0, 40, own, 0, 0), 0);
 	check_eq(rm_fence(rd, -1), 0);
@@ -163,11 +163,11 @@ TEST(RM_table_2_and_table_3)
 	check(seg >= 0 && own >= 0);
 	export_collided();
 	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
-	write = mean(write_cell);
+	write = mean(write_state);
 	cached = mean(import_cached);
 	printf("{\"test\": \"rmem\", \"command\": \"rm_figures\", \"results\": {");
 	figure("write 40", write);
-	figure("read 40", mean(read_cell));
+	figure("read 40", mean(read_state));
 	figure("cas 4", mean(swap));
 	figure("notification 40", mean(write_and_notify) - mean(ask_owner) - write);
 	figure("import 0", cached);

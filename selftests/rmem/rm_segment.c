@@ -232,7 +232,7 @@ TEST(RM_37_names_that_collide_are_found)
 /* Pinned pages count against a limit, for a user that has no privilege. */
 TEST(RM_5_pinned_pages_count_until_they_are_unpinned)
 {
-	size_t room = 0;
+	size_t space = 0;
 	rm_seg_t a, b;
 
 	begin(RM_ALL, RM_NEVER);
@@ -241,12 +241,12 @@ TEST(RM_5_pinned_pages_count_until_they_are_unpinned)
 	check(a >= 0);
 	/* There is room for both, and then for half of one less. */
 	do {
-		room += PAGE;
-		check_eq(owner_limit(room), 0);
+		space += PAGE;
+		check_eq(owner_limit(space), 0);
 		b = owner_export("b", 0, BOARD, RM_ALL, RM_NEVER);
-	} while (b < 0 && room < BOARD * 64);
+	} while (b < 0 && space < BOARD * 64);
 	check_eq(owner_revoke(b), 0);
-	check_eq(owner_limit(room - BOARD / 2), 0);
+	check_eq(owner_limit(space - BOARD / 2), 0);
 	check_errno(owner_export("b", 0, BOARD, RM_ALL, RM_NEVER), EDQUOT);
 	check_eq(owner_unpin(a), 0);
 	b = owner_export("b", 0, BOARD, RM_ALL, RM_NEVER);

@@ -31,7 +31,7 @@
  * anything else is created. A shorter mapping can be extended by mremap(): then
  * its length does not count against RLIMIT_MEMLOCK of a process that has called
  * mlockall(%MCL_FUTURE). Only pages that are in use take memory. The area
- * consists of 128-byte units; note lists and connection cells are in the area
+ * consists of 128-byte units; note lists and connection states are in the area
  * and are named by unit number. Both sides treat memory that the other side can
  * write as hostile: the kernel reads a word once, validates the copy and uses
  * the copy.
@@ -42,7 +42,7 @@
  * reserved fields are refused with %EINVAL.
  *
  * Regions, and other kernel memory of a context (pages of its area with lists,
- * cells and direct rings; blocks of its services; its ends of connections and
+ * states and direct rings; blocks of its services; its ends of connections and
  * their credits; copies of unwired sources on their way to another node) count
  * against RLIMIT_MEMLOCK of its user, unless the caller has CAP_IPC_LOCK, and
  * are charged to the memory cgroup of its owner. This includes memory that a
@@ -172,7 +172,7 @@ enum dd_opcode {
 #define DD_SQE_FLAGS		0x1f
 
 /**
- * struct dd_sqe - one work request, in the cell of its connection
+ * struct dd_sqe - one work request, in the connection state of its connection
  * @seq: number of this request on its import, from 1; written last,
  *	with release semantics
  * @opcode: enum dd_opcode
@@ -220,12 +220,12 @@ struct dd_request {
 };
 
 /**
- * struct dd_cell - state of a connection's import, in the area of its owner
+ * struct dd_conn_state - state of a connection's import, in the area of its owner
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
  * @done: requests whose bytes and note are in place at the other end
  * @received: messages received from the other end; of an import of a segment, its generation
- * @conn: serial of the connection this cell belongs to; changes when the
+ * @conn: serial of the connection this state belongs to; changes when the
  *	block of a serving connection is given to another client
  * @error: 0, or the errno that ended the connection (%ECONNRESET) or the import
  * @ring: unit number of the struct dd_ring_state of the direct ring that
@@ -238,13 +238,13 @@ struct dd_request {
  * @__reserved: zero
  * @sq: the send queue, with one entry; the only part that the owner writes
  *
- * A cell is one cache line of state and one of queue.
+ * A connection state is one cache line of state and one of queue.
  *
  * The owner of an end that sends directly (%DD_IOC_DIRECT) counts its messages
  * itself, and stores their number in the first 8 bytes of @meta of @sq[0], for
  * reports; @submitted, @sent and @done count requests to the kernel to deposit.
  */
-struct dd_cell {
+struct dd_conn_state {
 	__aligned_u64 submitted;
 	__aligned_u64 sent;
 	__aligned_u64 done;
@@ -376,7 +376,7 @@ struct dd_list_head {
  * which the sender has a read-only mapping, followed by whole pages of struct
  * dd_ring_note, which the sender writes. So the receiver treats every word of a
  * note as hostile: it reads each word once, and accepts a note for connection
- * @conn only if the @ring of that connection's cell is this ring.
+ * @conn only if the @ring of that connection's state is this ring.
  *
  * A note at position p is in slot p modulo the number of slots and is valid once
  * its @seq is p + 1. Each connection has window + 1 slots reserved: the sender
@@ -388,7 +388,7 @@ struct dd_list_head {
  *
  * The sender stores the message, then the note, then @seq with release
  * semantics, and executes a full barrier. Then it loads two words: @error of its
- * cell, which if not zero means that the connection has ended and the message
+ * state, which if not zero means that the connection has ended and the message
  * may not have been delivered (%DD_DIRECT_DROP tells); and @need_wake, for which
  * it calls %DD_IOC_WAKE. After a mapping was revoked it shows a private page of
  * the sender, so that late stores do no harm.
@@ -424,11 +424,11 @@ struct dd_ring_state {
  * struct dd_ring_note - slot of a direct ring, for the note of one message
  * @seq: position of the note plus 1; written last, with release semantics
  * @conn: id of the connection at the receiver; 0 for a void note. Not the serial:
- *	the receiver accepts the note only if the connection's cell, which the
+ *	the receiver accepts the note only if the connection's state, which the
  *	kernel writes, has the expected serial and refers to this ring
  * @meta_count: valid words of @meta
  * @block: @peer_block of struct dd_direct, low byte first; with it a receiver
- *	that does not know @conn yet finds its cell
+ *	that does not know @conn yet finds its state
  * @offset: as in struct dd_note
  * @len: as in struct dd_note
  * @word: as in struct dd_note
@@ -594,8 +594,8 @@ struct dd_conn_wait {
 
 /**
  * enum dd_wait_what - counters to wait for
- * @DD_WAIT_SENT: @sent of struct dd_cell
- * @DD_WAIT_DONE: @done of struct dd_cell
+ * @DD_WAIT_SENT: @sent of struct dd_conn_state
+ * @DD_WAIT_DONE: @done of struct dd_conn_state
  * @DD_WAIT_RING: @head of struct dd_ring_state, for an end that sends directly
  * @DD_WAIT_CLOSE: no counter, @value is zero: wait until %DD_IOC_CLOSE would not
  *	wait. That call waits until all messages accepted for another node are sent,
@@ -637,7 +637,7 @@ enum dd_wait_what {
  * %DD_SQE_NOTIFY, before the end posts their notes.
  *
  * The caller has sent nothing, or all that it has sent by the doorbell has been
- * consumed; its count in @meta of the cell then includes these messages. No other
+ * consumed; its count in @meta of the state then includes these messages. No other
  * thread rings the doorbell of the connection meanwhile: the bytes of its message
  * might be zeroed, see below.
  *
@@ -699,7 +699,7 @@ struct dd_direct {
  * A signal ends the call after the current request; then @error is %EINTR.
  *
  * Errors: %EINVAL; the error that refused the first request, as @taken would be 0;
- * %EFAULT also if the results cannot be stored: then the counters in the cells show
+ * %EFAULT also if the results cannot be stored: then the counters in the states show
  * what was accepted.
  */
 struct dd_submit {

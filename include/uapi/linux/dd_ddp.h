@@ -50,8 +50,8 @@ enum dd_conn_type {
  *	attach to if it exists; (out) the list attached to
  * @service: (out) id of the service
  * @list_unit: (out) unit number of struct dd_list_head
- * @cells_unit: (out) unit number of the cell of block 0
- * @cell_units: (out) units from one block's cell to the next
+ * @states_unit: (out) unit number of the state of block 0
+ * @state_units: (out) units from one block's state to the next
  * @__reserved: zero
  * @recv_block: (out) bytes in a receive block, a multiple of 8
  * @send_block: (out) bytes in a send block, a multiple of 8
@@ -70,7 +70,7 @@ enum dd_conn_type {
  * notes have been consumed; to a client of another user or node only if the
  * server has also closed its end, or has sent as many messages on it as it has
  * received. A doorbell refused with %ECONNRESET counts as a message sent. Messages
- * sent directly by a serving end are counted by @meta in its cell; those of a
+ * sent directly by a serving end are counted by @meta in its state; those of a
  * client of another user than the server's are as many as notes were consumed of
  * its ring.
  *
@@ -89,8 +89,8 @@ struct dd_serve {
 	__u32 list;
 	__u32 service;
 	__u32 list_unit;
-	__u32 cells_unit;
-	__u32 cell_units;
+	__u32 states_unit;
+	__u32 state_units;
 	__u32 __reserved;
 	__aligned_u64 recv_block;
 	__aligned_u64 send_block;
@@ -122,7 +122,7 @@ struct dd_serve {
  * @cookie: copied to each note of this connection
  * @conn: (out) serial of the connection
  * @list_unit: (out) unit number of struct dd_list_head
- * @cell_unit: (out) unit number of struct dd_cell
+ * @state_unit: (out) unit number of struct dd_conn_state
  * @peer_size: (out) bytes in the server's block
  * @timeout: with %DD_CONNECT_TIMEOUT, nanoseconds to wait for another node; else 0
  *
@@ -147,7 +147,7 @@ struct dd_connect {
 	__aligned_u64 cookie;
 	__aligned_u64 conn;
 	__u32 list_unit;
-	__u32 cell_unit;
+	__u32 state_unit;
 	__aligned_u64 peer_size;
 	__aligned_u64 timeout;
 };
@@ -174,7 +174,7 @@ struct dd_connect {
  * @received: (out) messages received
  * @cookie: (out) cookie in its notes
  * @list_unit: (out) unit number of struct dd_list_head
- * @cell_unit: (out) unit number of struct dd_cell
+ * @state_unit: (out) unit number of struct dd_conn_state
  * @window: (out) unread messages allowed to the other end
  * @send_window: (out) unread messages allowed at the other end
  */
@@ -197,7 +197,7 @@ struct dd_conn_info {
 	__aligned_u64 received;
 	__aligned_u64 cookie;
 	__u32 list_unit;
-	__u32 cell_unit;
+	__u32 state_unit;
 	__u32 window;
 	__u32 send_window;
 };

@@ -16,7 +16,7 @@
  *
  * A *segment* is a part of a region that others may reach. %DD_IOC_SEGMENT exports it under
  * a class and a key. %DD_IOC_IMPORT finds it by these and returns an *import*, which has a
- * cell with a send queue like a connection: requests are %DD_OP_PUT, %DD_OP_GET,
+ * state with a send queue like a connection: requests are %DD_OP_PUT, %DD_OP_GET,
  * %DD_OP_CAS and %DD_OP_NOTE, submitted by %DD_IOC_DOORBELL or %DD_IOC_SUBMIT with the
  * import's serial. A request names memory by an offset in the segment, never by an address.
  *
@@ -44,18 +44,18 @@
  * attached that list to the import (else %ENOENT). Of a GET or CAS, the result is in place then.
  * The note has the serial of the import as @conn, the @cookie of the list, and @op, @tag and
  * @node of the request, its number as @msgid, its @dst and @len as @offset and @len, and @error:
- * 0, or the errno in @result of the cell, with which another node has refused it, or %EIO if the
+ * 0, or the errno in @result of the state, with which another node has refused it, or %EIO if the
  * access has ended before the outcome was known. @word and @meta_count are 0. The notes of an
- * import in one list are posted in the order of its requests, and each after @done of the cell
- * has reached the request or @error of the cell is set. A request that %DD_IOC_DOORBELL or
+ * import in one list are posted in the order of its requests, and each after @done of the state
+ * has reached the request or @error of the state is set. A request that %DD_IOC_DOORBELL or
  * %DD_IOC_SUBMIT refuses has no note. Notes are never late for want of a slot: of each list,
  * @depth requests at a time are under way or have unread notes, and more are refused with
  * %EAGAIN. While the slots of the list are moved, %EBUSY is possible as well. After %DD_IOC_END
  * of the import, no note is posted any more.
  *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
- * later: when @done of the cell has reached the number of a request, it has been executed,
- * or refused with the errno in @result of struct dd_import_cell; the result of a GET or CAS
+ * later: when @done of the state has reached the number of a request, it has been executed,
+ * or refused with the errno in @result of struct dd_mem_state; the result of a GET or CAS
  * is in place then. %DD_IOC_CONN_WAIT waits for that. Each request is executed once. If the
  * session ends, or the segment, the outcome of requests that are not done is not known; they
  * are never repeated. While a GET is under way, PUT and CAS are refused with %EBUSY, since
@@ -89,7 +89,7 @@
  * sees, and with %DD_RIGHT_PUT writes, the rest of the first and the last page as well.
  *
  * Windows show the segment unless it is inhibited, or its policy is %DD_POLICY_ALWAYS, or
- * the access has ended. @ring of the import's cell is then the number of the window, which
+ * the access has ended. @ring of the import's state is then the number of the window, which
  * is another one each time that the segment is shown again, and else 0. When
  * %DD_SEGMENT_INHIBIT, %DD_SEGMENT_POLICY, %DD_SEGMENT_DENY or %DD_IOC_END returns, no
  * store arrives by the window any more: the first one shows a private page of the
@@ -446,7 +446,7 @@ struct dd_segment_info {
  * @key_class: enum dd_segment_class
  * @key: see enum dd_segment_class
  * @rights: DD_RIGHT_* that are needed
- * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
+ * @state_unit: (in) zero; (out) unit number of struct dd_mem_state
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
  *	%DD_DEPTH_USUAL; the owner's window limits it as well
  * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
@@ -458,13 +458,13 @@ struct dd_segment_info {
  *	namespace; else 0
  * @__reserved: zero
  *
- * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
+ * If the segment ends, @error of the state is %ESTALE; if the session with the other node
  * ends, %EHOSTUNREACH. An import fails with %EHOSTUNREACH, too, if the other node keeps the
  * session and answers neither the look-up nor an earlier one for its dead time.
  *
- * With %DD_IMPORT_NOWAIT the call does not wait. @error of the cell is %EINPROGRESS while the
+ * With %DD_IMPORT_NOWAIT the call does not wait. @error of the state is %EINPROGRESS while the
  * import is *pending*, and then 0, or the errno with which the import has failed. When it is
- * 0, @peer_size of the cell is the length, @received the generation and @uid the exporter.
+ * 0, @peer_size of the state is the length, @received the generation and @uid the exporter.
  * Requests to a pending import get %EAGAIN, and %DD_IOC_CONN_WAIT with %DD_WAIT_UP waits for
  * its end. A note of type %DD_NOTE_IMPORT in @list reports the end; one slot is reserved for
  * it. %DD_IOC_END ends a pending import without a note. An error that is known at once is
@@ -498,7 +498,7 @@ struct dd_import_make {
 	__u32 key_class;
 	__u8 key[DD_SEGMENT_KEY];
 	__u32 rights;
-	__u32 cell_unit;
+	__u32 state_unit;
 	__u32 depth;
 	__u32 list;
 	__aligned_u64 import;
@@ -521,9 +521,9 @@ struct dd_import_make {
 #define DD_RESULT_AWAITED	255	/* the reply to a GET or CAS has not come */
 
 /**
- * struct dd_import_cell - state of an import, in the area of its owner
- * @cell: counters and send queue. @conn is the serial of the import
- * @result: errno of request n at n % %DD_RESULTS, once @cell.done is at least n: 0, or why
+ * struct dd_mem_state - state of an import, in the area of its owner
+ * @state: counters and send queue. @conn is the serial of the import
+ * @result: errno of request n at n % %DD_RESULTS, once @state.done is at least n: 0, or why
  *	the other node has refused it. %EIO: its outcome is not known, since the access
  *	has ended. Before that, %DD_RESULT_AWAITED for a GET or CAS without a reply
  * @uid: effective user of the exporter when it exported the segment, in the user namespace of
@@ -531,8 +531,8 @@ struct dd_import_make {
  *	node, as that node states it
  * @__reserved: zero
  */
-struct dd_import_cell {
-	struct dd_cell cell;
+struct dd_mem_state {
+	struct dd_conn_state cs;
 	__u8 result[DD_RESULTS];
 	__u32 uid;
 	__u32 __reserved;
@@ -695,7 +695,7 @@ struct dd_registrar_answer {
 /*
  * END takes a serial as DOORBELL does: of a segment, which is revoked; of an import; or of
  * a list of LIST_MAKE. After it has revoked a segment it waits until the other nodes with
- * imports of it have processed that: the cells of these imports then show ESTALE. A node that
+ * imports of it have processed that: the states of these imports then show ESTALE. A node that
  * does not answer is waited for no longer than its dead time. If a signal ends this wait, the
  * error is EINTR, and the segment has ended all the same: a further call returns ENOENT. The
  * wait of an import for its requests is before its end: after EINTR the import goes on, and END

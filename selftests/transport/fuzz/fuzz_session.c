@@ -141,7 +141,7 @@ static void op_deposit_batch(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 
 	need(batch->most && batch->most <= b->n && batch->plen == plen);
 	for (i = 0; i < b->n && !again; i++) {
-		if (!dd_tp_rx_batch_takes(batch, &b->piece[i]))
+		if (!dd_tp_rx_batch_accepts(batch, &b->piece[i]))
 			break;
 		need(batch->count == i + 1 && batch->count <= batch->most &&
 		     b->piece[i].put.generation == cpu_to_le32(c->cfg.generation));
@@ -616,7 +616,7 @@ static void drain(void)
 	struct dd_wire_piece hdr[PKT_HDRS];
 	struct dd_tp_pkt pkt = {
 		.hdr = &hdr[0].h,
-		.room = sizeof(hdr) / sizeof(hdr[0]),
+		.space = sizeof(hdr) / sizeof(hdr[0]),
 	};
 	u32 n = 0, i;
 	u64 at;
@@ -624,7 +624,7 @@ static void drain(void)
 	while (dd_tp_poll(&tp, now, &pkt)) {
 		need(++n < 20000);
 		need(pkt.hlen <= DD_WIRE_HLEN_MAX);
-		need(pkt.count && pkt.count <= pkt.room);
+		need(pkt.count && pkt.count <= pkt.space);
 		for (i = 0; i < pkt.count; i++) {
 			const struct dd_wire_hdr *h = (void *)hdr + i * pkt.hlen;
 

@@ -46,7 +46,7 @@ const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch)
 	if (d->len != sizeof(head) + batch->plen)
 		sim_fail("batch: %zu bytes in a packet", d->len);
 	memcpy(&head, d->p, sizeof(head));
-	if (!dd_tp_rx_batch_takes(batch, &head))
+	if (!dd_tp_rx_batch_accepts(batch, &head))
 		return NULL;
 	pl->at++;
 	pl->n--;
@@ -258,7 +258,7 @@ void end_drain(struct end *e)
 	if (mem_used)
 		dd_remote_upper.progress(&e->link);
 	ctl_flush(e);
-	while (pkt.hdr = &hdr[0].h, pkt.room = 1 + n % ARRAY_SIZE(hdr),
+	while (pkt.hdr = &hdr[0].h, pkt.space = 1 + n % ARRAY_SIZE(hdr),
 	       still = dd_tp_is_idle(&e->tp, sim.now),
 	       dd_tp_poll(&e->tp, sim.now, &pkt)) {
 		if (still)
@@ -269,7 +269,7 @@ void end_drain(struct end *e)
 			sim_fail("a packet of %u bytes", pkt.hlen + pkt.len);
 		if (pkt.len && node_cfg.mtu < DD_WIRE_PACKET_MIN && !pkt.need_crc)
 			sim_fail("payload in fragments without a checksum");
-		if (!pkt.count || pkt.count > pkt.room)
+		if (!pkt.count || pkt.count > pkt.space)
 			sim_fail("%u packets at once", pkt.count);
 		while (pkt.count--) {
 			net_send(e, &pkt);

@@ -50,7 +50,7 @@ static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 {
 	const struct dd_wire_piece *piece = payload;
 
-	for (; dd_tp_rx_batch_takes(batch, piece); piece++, dst += batch->plen)
+	for (; dd_tp_rx_batch_accepts(batch, piece); piece++, dst += batch->plen)
 		op_deposit(tp, c, dst, piece, 0, batch->plen);
 }
 
@@ -466,8 +466,8 @@ static void calls_rooms(struct victim *v)
 		cc->srtt = MS + sim_below(50 * MS);
 		cc->min_rtt = cc->srtt;
 		cc->pace_at = now - 10 * MS + sim_below(10 * MS);
-		rooms = dd_tp_cc_rooms(tp, now, bytes);
-		for (n = 0; dd_tp_cc_room(tp, now, bytes); n++) {
+		rooms = dd_tp_cc_spaces(tp, now, bytes);
+		for (n = 0; dd_tp_cc_space(tp, now, bytes); n++) {
 			dd_tp_cc_sent(tp, now, bytes);
 			cc->flight += bytes;
 		}

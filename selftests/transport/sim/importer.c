@@ -25,9 +25,9 @@ void mem_wake(struct boot *b)
 		app_wake(&mem.apps[b->number * mem.per_node + i], sim_below(5 * US));
 }
 
-static struct dd_import_cell *cell_of(const struct app *app)
+static struct dd_mem_state *cell_of(const struct app *app)
 {
-	return container_of(app->imp->cell, struct dd_import_cell, cell);
+	return container_of(app->imp->cs, struct dd_mem_state, cs);
 }
 
 static struct request *request_of(struct app *app, u64 n)
@@ -67,7 +67,7 @@ static void app_import(struct app *app)
 	app->taken = 0;
 	memset(app->mine, 0, sizeof(app->mine));
 	memcpy(app->seen, counter_base, sizeof(app->seen));
-	err = dd_far_import_make(&boot_now->ctx, &arg);
+	err = dd_remote_import_make(&boot_now->ctx, &arg);
 	if (err)
 		sim_fail("import: %d", err);
 	app->imp = container_of(boot_now->objs[lower_32_bits(arg.import)], struct dd_import, obj);
@@ -133,17 +133,17 @@ static void take_refusal(struct app *app, const struct request *r, u64 n, u8 err
 /* Check the results of requests that are done. */
 static void app_take(struct app *app)
 {
-	const struct dd_import_cell *cell = cell_of(app);
+	const struct dd_mem_state *cs = cell_of(app);
 	const struct request *r;
 
-	while (app->taken < cell->cell.done) {
+	while (app->taken < cs->cs.done) {
 		u64 n = ++app->taken;
 
-		if (n > cell->cell.submitted)
+		if (n > cs->cs.submitted)
 			sim_fail("request %llu is done before it began", n);
 		r = request_of(app, n);
-		if (cell->result[n % DD_RESULTS])
-			take_refusal(app, r, n, cell->result[n % DD_RESULTS]);
+		if (cs->result[n % DD_RESULTS])
+			take_refusal(app, r, n, cs->result[n % DD_RESULTS]);
 		else if (r->kind == NOTE)
 			app->note[r->old].done = true;
 		else if (r->kind == CAS)
@@ -158,15 +158,15 @@ static void app_take(struct app *app)
 /* The import is over: what is not done is not known, and is not repeated. */
 void app_over(struct app *app)
 {
-	const struct dd_import_cell *cell = cell_of(app);
+	const struct dd_mem_state *cs = cell_of(app);
 	u64 n;
 
-	for (n = app->taken + 1; n <= cell->cell.submitted; n++) {
+	for (n = app->taken + 1; n <= cs->cs.submitted; n++) {
 		const struct request *r = request_of(app, n);
 
-		if (cell->cell.error && cell->result[n % DD_RESULTS] != EIO)
+		if (cs->cs.error && cs->result[n % DD_RESULTS] != EIO)
 			sim_fail("request %llu is not done: %d", n,
-				 cell->result[n % DD_RESULTS]);
+				 cs->result[n % DD_RESULTS]);
 		if (r->kind == CAS)
 			app->seg->unknown[!r->n]++;
 		mem.seen.unknown++;
@@ -290,7 +290,7 @@ static bool app_submit(struct app *app)
 /* The import is up, as its owner sees for the first time. */
 static void app_up(struct app *app)
 {
-	u64 generation = cell_of(app)->cell.received;
+	u64 generation = cell_of(app)->cs.received;
 
 	if (!generation || generation > mem.nsegs || mem.segs[generation - 1].boot->number != app->to)
 		sim_fail("import: generation %llu", generation);
@@ -328,7 +328,7 @@ static void step(void *arg, u64 gen)
 			app_import(app);
 		return;
 	}
-	error = cell_of(app)->cell.error;
+	error = cell_of(app)->cs.error;
 	if (error == EINPROGRESS) {
 		/* Perhaps the importer does not wait any more. */
 		if (mem.stopping || sim.now >= app->end_at)

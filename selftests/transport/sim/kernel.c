@@ -280,7 +280,7 @@ void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
 	dd_credit_exit(c);
 }
 
-/* Pieces are not reused, so that a late store to a cell is not hidden. */
+/* Pieces are not reused, so that a late store to a connection state is not hidden. */
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 {
 	u32 index = ++area->hint;
@@ -340,7 +340,7 @@ bool list_take(struct boot *b, struct dd_note *n)
 	return true;
 }
 
-struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must, u32 slots, u32 room)
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must, u32 slots, u32 space)
 {
 	struct dd_list *list = &boot_of(ctx)->list;
 

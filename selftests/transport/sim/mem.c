@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Scenarios of exported segments. The code of the kernel runs: look-ups, grants and
- * revocation (cluster/ctl.c, lookup.c, answer.c, far.c, remote.c; core/access.c, export.c,
+ * revocation (cluster/ctl.c, lookup.c, answer.c, remote_import.c, remote.c; core/access.c, export.c,
  * import.c), requests and replies (cluster/remote_op.c, remote_msg.c; core/deposit.c). The
  * processes are in owner.c and importer.c; this file makes the nodes and their trouble, and
  * audits the end.
@@ -246,7 +246,7 @@ static void mem_world(int nodes, u32 per, const struct mem_plan *p)
 	mem_ops = dd_remote_upper.tp;
 	mem_ops.ctl = on_ctl;
 	mem_ops.up = on_up;
-	dd_far_init();
+	dd_remote_init();
 	world(nodes, 500 * US);
 	node_cfg.dead = 500 * MS;
 	if (sim_chance(0.5)) {

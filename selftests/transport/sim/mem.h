@@ -3,7 +3,7 @@
 #ifndef _DD_SIM_MEM_H
 #define _DD_SIM_MEM_H
 
-#include "cluster/far.h"
+#include "cluster/remote_import.h"
 #include "cluster/remote.h"
 #include "core/access.h"
 #include "core/charge.h"

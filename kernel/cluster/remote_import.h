@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Imports of segments between nodes: far.c. */
-#ifndef _DD_FAR_H
-#define _DD_FAR_H
+/* Imports of segments between nodes: remote_import.c. */
+#ifndef _DD_REMOTE_IMPORT_H
+#define _DD_REMOTE_IMPORT_H
 
 #include "cluster/remote.h"
 #include "core/names.h"
@@ -9,29 +9,29 @@
 struct dd_import_make;
 
 /**
- * enum dd_far_step - what a pending import waits for
- * @DD_FAR_SESSION: a session
- * @DD_FAR_QUERY: space in the control stream
- * @DD_FAR_ANSWER: the answer to the query
- * @DD_FAR_PARKED: the export of the segment
- * @DD_FAR_OVER: nothing: the import is not pending any more
+ * enum dd_remote_step - what a pending import waits for
+ * @DD_REMOTE_SESSION: a session
+ * @DD_REMOTE_QUERY: space in the control stream
+ * @DD_REMOTE_ANSWER: the answer to the query
+ * @DD_REMOTE_PARKED: the export of the segment
+ * @DD_REMOTE_OVER: nothing: the import is not pending any more
  */
-enum dd_far_step {
-	DD_FAR_SESSION,
-	DD_FAR_QUERY,
-	DD_FAR_ANSWER,
-	DD_FAR_PARKED,
-	DD_FAR_OVER,
+enum dd_remote_step {
+	DD_REMOTE_SESSION,
+	DD_REMOTE_QUERY,
+	DD_REMOTE_ANSWER,
+	DD_REMOTE_PARKED,
+	DD_REMOTE_OVER,
 };
 
 /**
- * struct dd_far_import - an import of another node's segment
+ * struct dd_remote_import - an import of another node's segment
  * @imp: the import
  * @setup: how the import is made
  * @work: takes the next step; holds a reference while it is queued
  * @r: the access; NULL if there is none yet
  * @step: what the import waits for. Only the worker uses this field and the following ones, except
- *	that dd_far_woken() reads @step and @session
+ *	that dd_remote_woken() reads @step and @session
  * @err: error of a step
  * @asked: jiffies when the import began to wait for space for its query, or when it was sent
  * @depth: number of requests under way that the importer wants
@@ -42,12 +42,12 @@ enum dd_far_step {
  * @answer: answer to the query
  * @entry: in dd_ctl.waiters while the import is pending; holds a reference
  */
-struct dd_far_import {
+struct dd_remote_import {
 	struct dd_import imp;
 	struct dd_import_setup setup;
 	struct delayed_work work;
 	struct dd_remote *r;
-	enum dd_far_step step;
+	enum dd_remote_step step;
 	int err;
 	unsigned long asked;
 	u32 depth;
@@ -59,9 +59,9 @@ struct dd_far_import {
 	wait_queue_entry_t entry;
 };
 
-extern const struct dd_obj_ops dd_far_import_ops;
+extern const struct dd_obj_ops dd_remote_import_ops;
 
-int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg);
-void dd_far_init(void);
+int dd_remote_import_make(struct dd_ctx *ctx, struct dd_import_make *arg);
+void dd_remote_init(void);
 
-#endif /* _DD_FAR_H */
+#endif /* _DD_REMOTE_IMPORT_H */
