@@ -15,7 +15,7 @@
 #include "core/window.h"
 
 /* Allocate what the exporter pays for: dd_access_exit() and dd_export_leave() free it. */
-static int dd_access_alloc(struct dd_access *a)
+static int access_alloc(struct dd_access *a)
 {
 	struct dd_ctx *ctx = a->exp->obj.ctx;
 	struct dd_export_left *left = dd_zalloc(ctx, sizeof(*left));
@@ -27,7 +27,7 @@ static int dd_access_alloc(struct dd_access *a)
 }
 
 /* Reserve the exporter's slots for the notes of this importer. */
-static int dd_access_slots(struct dd_access *a)
+static int access_slots(struct dd_access *a)
 {
 	struct dd_export *exp = a->exp;
 	struct dd_list *list = exp->seg.list;
@@ -37,7 +37,7 @@ static int dd_access_slots(struct dd_access *a)
 	if (!list)
 		return 0;
 	before = dd_owner_enter(exp->obj.ctx);
-	err = dd_access_alloc(a);
+	err = access_alloc(a);
 	if (!err) {
 		/* dd_list_detach() drops this reference. */
 		refcount_inc(&list->obj.users);
@@ -74,7 +74,7 @@ int dd_access_grant(struct dd_access *a, struct dd_export *exp)
 	err = dd_export_admit(exp, &a->member);
 	if (err)
 		return err;
-	err = dd_access_slots(a);
+	err = access_slots(a);
 	if (err)
 		dd_export_leave(exp, &a->member, 0);
 	return err;
@@ -96,7 +96,7 @@ void dd_access_ungrant(struct dd_access *a)
  * Store in the importer's state the number of the windows that are shown, or 0 if none is shown.
  * Once the channel is dead, the connection state may belong to another object.
  */
-static void dd_access_number(struct dd_access *a, u32 number)
+static void access_number(struct dd_access *a, u32 number)
 {
 	struct dd_channel *ch = &a->chan;
 	struct dd_import *imp = ch->importer;
@@ -108,7 +108,7 @@ static void dd_access_number(struct dd_access *a, u32 number)
 	spin_unlock(&ch->lock);
 }
 
-static void dd_access_show(struct dd_access *a)
+static void access_show(struct dd_access *a)
 {
 	const struct dd_bytes *mem = &a->exp->seg.mem;
 	void **pages = mem->region->pages + (mem->offset >> PAGE_SHIFT);
@@ -118,7 +118,7 @@ static void dd_access_show(struct dd_access *a)
 		dd_window_show(a->cas, pages);
 	/* Skip 0, which means that no window is shown. */
 	a->shown += a->shown == U32_MAX ? 2 : 1;
-	dd_access_number(a, a->shown);
+	access_number(a, a->shown);
 }
 
 /*
@@ -126,9 +126,9 @@ static void dd_access_show(struct dd_access *a)
  * number has not changed, the bytes are in the segment, because this function clears the number
  * before it hides the windows.
  */
-static void dd_access_hide(struct dd_access *a)
+static void access_hide(struct dd_access *a)
 {
-	dd_access_number(a, 0);
+	access_number(a, 0);
 	/* Orders the number before the windows. Pairs with the barrier of the process. */
 	smp_mb();
 	dd_window_hide(a->block);
@@ -151,12 +151,12 @@ void dd_access_update(struct dd_access *a)
 	if (!a->block || open == dd_window_shown(a->block))
 		return;
 	if (open)
-		dd_access_show(a);
+		access_show(a);
 	else
-		dd_access_hide(a);
+		access_hide(a);
 }
 
-static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
+static int access_permitted(const struct dd_access *a, kuid_t uid)
 {
 	const struct dd_segment *seg = &a->exp->seg;
 
@@ -171,8 +171,8 @@ static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
 }
 
 /* Add the windows, which are hidden. If @a has windows, the caller keeps @block and @cas. */
-static int dd_access_join(struct dd_access *a, struct dd_window **block,
-			  struct dd_window **cas, struct dd_direct *arg)
+static int access_join(struct dd_access *a, struct dd_window **block,
+		       struct dd_window **cas, struct dd_direct *arg)
 {
 	int err = mutex_lock_killable(&a->exp->lock);
 
@@ -211,7 +211,7 @@ int dd_access_direct(struct dd_access *a, struct dd_import *imp, struct dd_direc
 	unsigned long n = PFN_UP(offset_in_page(mem->offset) + mem->length);
 	unsigned int flags = a->chan.rights & DD_RIGHT_PUT ? 0 : DD_WINDOW_READONLY;
 	struct dd_window *block, *cas = NULL;
-	int err = dd_access_permitted(a, imp->uid);
+	int err = access_permitted(a, imp->uid);
 
 	if (err)
 		return err;
@@ -224,7 +224,7 @@ int dd_access_direct(struct dd_access *a, struct dd_import *imp, struct dd_direc
 		err = PTR_ERR(cas);
 		cas = NULL;
 	} else {
-		err = dd_access_join(a, &block, &cas, arg);
+		err = access_join(a, &block, &cas, arg);
 	}
 	dd_window_revoke(block);
 	dd_window_revoke(cas);
@@ -235,12 +235,12 @@ int dd_access_direct(struct dd_access *a, struct dd_import *imp, struct dd_direc
  * Revoke the windows: afterwards no byte arrives by them. Exporter and importer may both end
  * the access: the second one waits here for the first one.
  */
-static void dd_access_close(struct dd_access *a)
+static void access_close(struct dd_access *a)
 {
 	mutex_lock(&a->exp->lock);
 	a->closed = true;
 	if (a->block && dd_window_shown(a->block))
-		dd_access_hide(a);
+		access_hide(a);
 	dd_window_revoke(a->block);
 	dd_window_revoke(a->cas);
 	a->block = NULL;
@@ -263,7 +263,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 	bool was;
 
 	/* Revoke the windows first: an end that finds the channel dead relies on that. */
-	dd_access_close(a);
+	access_close(a);
 	list = dd_channel_hold_list(ch);
 	if (list)
 		mutex_lock(&list->lock);

@@ -19,38 +19,38 @@
 
 #define DD_AREA_MIN_BITS	4096u
 
-static struct dd_ctx *dd_area_ctx(struct dd_area *area)
+static struct dd_ctx *area_ctx(struct dd_area *area)
 {
 	return container_of(area, struct dd_ctx, area);
 }
 
-static size_t dd_area_map_size(unsigned int bits)
+static size_t area_map_size(unsigned int bits)
 {
 	return BITS_TO_LONGS(bits) * sizeof(long);
 }
 
 /* Allocate a bitmap of @bits, charged to the context; or an error pointer. */
-static unsigned long *dd_area_map_alloc(struct dd_ctx *ctx, unsigned int bits)
+static unsigned long *area_map_alloc(struct dd_ctx *ctx, unsigned int bits)
 {
 	unsigned long *map;
 
 	if (bits > DD_AREA_UNITS)
 		return ERR_PTR(-ENOSPC);
-	if (dd_charge(ctx, dd_area_map_size(bits)))
+	if (dd_charge(ctx, area_map_size(bits)))
 		return ERR_PTR(-EDQUOT);
 	map = kvcalloc(BITS_TO_LONGS(bits), sizeof(long), dd_gfp(ctx));
 	if (map)
 		return map;
-	dd_uncharge(ctx, dd_area_map_size(bits));
+	dd_uncharge(ctx, area_map_size(bits));
 	return ERR_PTR(-ENOMEM);
 }
 
-static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map, unsigned int bits)
+static void area_map_free(struct dd_ctx *ctx, unsigned long *map, unsigned int bits)
 {
 	if (!map)
 		return;
 	kvfree(map);
-	dd_uncharge(ctx, dd_area_map_size(bits));
+	dd_uncharge(ctx, area_map_size(bits));
 }
 
 /* The caller calls dd_area_exit() also after an error. */
@@ -60,7 +60,7 @@ int dd_area_init(struct dd_area *area)
 	u32 unit;
 
 	mutex_init(&area->lock);
-	map = dd_area_map_alloc(dd_area_ctx(area), DD_AREA_MIN_BITS);
+	map = area_map_alloc(area_ctx(area), DD_AREA_MIN_BITS);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
 	area->map = map;
@@ -72,7 +72,7 @@ int dd_area_init(struct dd_area *area)
 /* Free all memory; no unit is in use. */
 void dd_area_exit(struct dd_area *area)
 {
-	struct dd_ctx *ctx = dd_area_ctx(area);
+	struct dd_ctx *ctx = area_ctx(area);
 	unsigned int i, j;
 
 	for (i = 0; i < DD_AREA_CHUNKS; i++) {
@@ -84,12 +84,12 @@ void dd_area_exit(struct dd_area *area)
 		kfree(area->chunks[i]);
 		area->chunks[i] = NULL;
 	}
-	dd_area_map_free(ctx, area->map, area->bits);
+	area_map_free(ctx, area->map, area->bits);
 	area->map = NULL;
 }
 
 /* The last unit that is freed takes the memory with it. */
-static void dd_area_unuse(struct dd_area *area, u32 units)
+static void area_unuse(struct dd_area *area, u32 units)
 {
 	lockdep_assert_held(&area->lock);
 	area->used -= units;
@@ -104,12 +104,12 @@ static void dd_area_unuse(struct dd_area *area, u32 units)
 void dd_area_close(struct dd_area *area)
 {
 	mutex_lock(&area->lock);
-	dd_area_unuse(area, 1);
+	area_unuse(area, 1);
 	mutex_unlock(&area->lock);
 }
 
 /* Find free units. @align: mask of the bits that must be zero in the number of the first one. */
-static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
+static bool area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 {
 	unsigned long at;
 
@@ -125,10 +125,10 @@ static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
  * Reserve units, which may have no pages yet. A larger bitmap is allocated without the
  * lock, because a thread that frees an object takes the lock.
  */
-static int dd_area_reserve(struct dd_area *area, u32 units, u32 span, u32 align,
-			   u32 *unit)
+static int area_reserve(struct dd_area *area, u32 units, u32 span, u32 align,
+			u32 *unit)
 {
-	struct dd_ctx *ctx = dd_area_ctx(area);
+	struct dd_ctx *ctx = area_ctx(area);
 	unsigned long *map = NULL;
 	unsigned int bits = 0;
 	bool found;
@@ -143,10 +143,10 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 span, u32 align,
 			swap(map, area->map);
 			swap(bits, area->bits);
 		}
-		found = dd_area_find(area, span, align, unit);
+		found = area_find(area, span, align, unit);
 		/* If the bitmap cannot grow, accept units that cannot be extended. */
 		if (!found && area->bits == DD_AREA_UNITS && span > units)
-			found = dd_area_find(area, units, align, unit);
+			found = area_find(area, units, align, unit);
 		if (found) {
 			bitmap_set(area->map, *unit, units);
 			area->used += units;
@@ -156,24 +156,24 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 span, u32 align,
 					     *unit + span : 0;
 		}
 		/* Free the previous map, or a map that another thread has made unnecessary. */
-		dd_area_map_free(ctx, map, bits);
+		area_map_free(ctx, map, bits);
 		bits = area->bits * 2;
 		mutex_unlock(&area->lock);
 		if (found)
 			return 0;
-		map = dd_area_map_alloc(ctx, bits);
+		map = area_map_alloc(ctx, bits);
 		if (IS_ERR(map))
 			return PTR_ERR(map);
 	}
 	mutex_unlock(&area->lock);
-	dd_area_map_free(ctx, map, bits);
+	area_map_free(ctx, map, bits);
 	return -ESTALE;
 }
 
-static int dd_area_populate(struct dd_area *area, u32 index)
+static int area_populate(struct dd_area *area, u32 index)
 {
 	void ***chunk = &area->chunks[index / DD_CHUNK_PAGES];
-	struct dd_ctx *ctx = dd_area_ctx(area);
+	struct dd_ctx *ctx = area_ctx(area);
 	void **slot, *page;
 	int err;
 
@@ -204,14 +204,14 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 }
 
 /* Add pages to reserved units and zero the units; on failure, free the units. */
-static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
+static int area_fill(struct dd_area *area, u32 unit, u32 units)
 {
 	u32 index, i;
 	int err = 0;
 
 	for (index = unit / DD_PAGE_UNITS;
 	     !err && index <= (unit + units - 1) / DD_PAGE_UNITS; index++) {
-		err = dd_area_populate(area, index);
+		err = area_populate(area, index);
 		cond_resched();
 	}
 	if (err) {
@@ -236,10 +236,10 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
  */
 int dd_area_alloc_span(struct dd_area *area, u32 units, u32 span, u32 align, u32 *unit)
 {
-	int err = dd_area_reserve(area, units, span, align, unit);
+	int err = area_reserve(area, units, span, align, unit);
 
 	if (!err)
-		err = dd_area_fill(area, *unit, units);
+		err = area_fill(area, *unit, units);
 	if (err)
 		*unit = 0;
 	return err;
@@ -276,7 +276,7 @@ int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 		area->used += more;
 	}
 	mutex_unlock(&area->lock);
-	return found ? dd_area_fill(area, next, more) : -ENOSPC;
+	return found ? area_fill(area, next, more) : -ENOSPC;
 }
 
 /* Free units. Unit 0 is the head; as @unit, 0 means that there is nothing to free. */
@@ -288,7 +288,7 @@ void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 	bitmap_clear(area->map, unit, units);
 	/* Reuse units that have pages before those that have none. */
 	area->hint = min(area->hint, unit);
-	dd_area_unuse(area, units);
+	area_unuse(area, units);
 	mutex_unlock(&area->lock);
 }
 
@@ -300,7 +300,7 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
 	index = array_index_nospec(index, DD_AREA_CHUNKS * DD_CHUNK_PAGES);
-	/* Pairs with the first cmpxchg() in dd_area_populate(): the array is read after this. */
+	/* Pairs with the first cmpxchg() in area_populate(): the array is read after this. */
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)
 		return NULL;

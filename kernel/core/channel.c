@@ -84,7 +84,7 @@ void dd_channel_live(struct dd_channel *ch)
 	spin_unlock_bh(&ch->lock);
 }
 
-static bool dd_channel_post(struct dd_channel *ch, const struct dd_note *rec)
+static bool channel_post(struct dd_channel *ch, const struct dd_note *rec)
 {
 	struct dd_list *list = ch->seg->list;
 	u64 pos;
@@ -129,7 +129,7 @@ bool dd_channel_retry(struct dd_channel *ch)
 	if (ch->dead || !ch->withheld)
 		return false;
 	dd_list_unpend(ch->seg->list, &ch->pend);
-	while (!dd_channel_post(ch, &ch->rec))
+	while (!channel_post(ch, &ch->rec))
 		if (!pend(ch))
 			return false;
 	ch->withheld = false;

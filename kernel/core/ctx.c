@@ -23,7 +23,7 @@
 
 struct workqueue_struct *dd_wq;
 
-static void dd_ctx_end_work(struct work_struct *work)
+static void ctx_end_work(struct work_struct *work)
 {
 	struct dd_ctx *ctx = container_of(work, struct dd_ctx, end_work);
 
@@ -31,7 +31,7 @@ static void dd_ctx_end_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
-static void dd_ctx_free_work(struct work_struct *work)
+static void ctx_free_work(struct work_struct *work)
 {
 	struct dd_ctx *ctx = container_of(work, struct dd_ctx, free_work);
 
@@ -79,7 +79,7 @@ void dd_ctx_finish(struct dd_ctx *ctx)
 	dd_reap_now(ctx);
 }
 
-static int dd_ctx_insert(struct dd_ctx *ctx)
+static int ctx_insert(struct dd_ctx *ctx)
 {
 	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
 	struct dd_node *node = ctx->node;
@@ -126,9 +126,9 @@ struct dd_ctx *dd_ctx_create(struct dd_node *node)
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
-	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
+	INIT_WORK(&ctx->end_work, ctx_end_work);
 	init_llist_head(&ctx->freed);
-	INIT_WORK(&ctx->free_work, dd_ctx_free_work);
+	INIT_WORK(&ctx->free_work, ctx_free_work);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
@@ -138,14 +138,14 @@ struct dd_ctx *dd_ctx_create(struct dd_node *node)
 
 	err = dd_area_init(&ctx->area);
 	if (!err)
-		err = dd_ctx_insert(ctx);
+		err = ctx_insert(ctx);
 	if (!err)
 		return ctx;
 	dd_ctx_put(ctx);
 	return ERR_PTR(err);
 }
 
-static void dd_ctx_release(struct dd_ctx *ctx)
+static void ctx_release(struct dd_ctx *ctx)
 {
 	WARN_ON_ONCE(!dd_ids_unused(&ctx->ids));
 	xa_destroy(&ctx->ids.xa);
@@ -164,7 +164,7 @@ static void dd_ctx_release(struct dd_ctx *ctx)
 void dd_ctx_put(struct dd_ctx *ctx)
 {
 	if (refcount_dec_and_test(&ctx->ref))
-		dd_ctx_release(ctx);
+		ctx_release(ctx);
 }
 
 /**

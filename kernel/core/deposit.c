@@ -21,16 +21,16 @@ int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err)
  * Whether this is the redirected message. Members other than @channel are read only if the
  * message came by that channel, which is locked.
  */
-static bool dd_redir_is(const struct dd_redir *redir, const struct dd_channel *ch,
-			u64 msgid, u64 dst)
+static bool redir_is(const struct dd_redir *redir, const struct dd_channel *ch,
+		     u64 msgid, u64 dst)
 {
 	return READ_ONCE(redir->channel) == ch->id && redir->msgid == msgid &&
 	       redir->dst == dst;
 }
 
 /* Whether the redirection takes bytes at @off, which are inside it. */
-static bool dd_redir_accepts(struct dd_redir *redir, const struct dd_channel *ch,
-			     const struct dd_place *p)
+static bool redir_accepts(struct dd_redir *redir, const struct dd_channel *ch,
+			  const struct dd_place *p)
 {
 	/* cmpxchg: one channel only takes the redirection. */
 	if (cmpxchg(&redir->state, DD_REDIR_FREE, DD_REDIR_USED) == DD_REDIR_FREE) {
@@ -41,7 +41,7 @@ static bool dd_redir_accepts(struct dd_redir *redir, const struct dd_channel *ch
 		return true;
 	}
 	if (READ_ONCE(redir->state) == DD_REDIR_USED &&
-	    dd_redir_is(redir, ch, p->msgid, p->dst) &&
+	    redir_is(redir, ch, p->msgid, p->dst) &&
 	    p->off == redir->at + redir->first + redir->count)
 		return true;
 	WRITE_ONCE(redir->state, DD_REDIR_OVER);
@@ -70,7 +70,7 @@ void dd_redir_place(struct dd_redir *redir, const struct dd_channel *ch,
 		return;
 	}
 	p->len = min(p->len, end - p->off);
-	if (!dd_redir_accepts(redir, ch, p))
+	if (!redir_accepts(redir, ch, p))
 		return;
 	redir->count += p->len;
 	p->region = redir->mem.region;
@@ -94,7 +94,7 @@ void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len)
 	lockdep_assert_held(&ch->lock);
 	/* Pairs with the release of dd_export_redirect(). */
 	redir = smp_load_acquire(&ch->seg->redir);
-	if (redir && dd_redir_is(redir, ch, msgid, dst))
+	if (redir && redir_is(redir, ch, msgid, dst))
 		WRITE_ONCE(redir->state, DD_REDIR_OVER);
 	if (!len)
 		return;
@@ -292,8 +292,8 @@ int dd_store_user(void __user *to, const void *from, size_t len)
 }
 
 /* dd_deposit_write_user() within a page. Returns the number of bytes not copied. */
-static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
-			   bool last, u64 *word)
+static size_t copy_user(void *dst, const void __user *src, size_t len,
+			bool last, u64 *word)
 {
 	size_t tail = dd_copy_rest(dst, len, last);
 	size_t lead = dd_copy_lead(dst, len - tail), missing = len;
@@ -335,7 +335,7 @@ size_t dd_deposit_write_user(struct dd_region *region, u64 at,
 		void *dst = dd_region_addr(region, at, &n);
 
 		n = min(n, len);
-		missing = dd_copy_user(dst, src, n, last && n == len, word);
+		missing = copy_user(dst, src, n, last && n == len, word);
 		len -= n - missing;
 		if (missing)
 			break;

@@ -36,7 +36,7 @@ static struct dd_access *export_finishing(struct dd_export *exp)
 	return a;
 }
 
-static void dd_export_release(struct dd_obj *obj)
+static void export_release(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	struct dd_access *a;
@@ -60,7 +60,7 @@ static void dd_export_release(struct dd_obj *obj)
 /* ---- export ------------------------------------------------------------- */
 
 /* Check the key, or choose it. */
-static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
+static int export_key(struct dd_export *exp, struct dd_segment_make *arg)
 {
 	struct dd_registered *registered;
 	const u8 *key = arg->key;
@@ -102,7 +102,7 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 	return memchr_inv(key + used, 0, sizeof(arg->key) - used) ? -EINVAL : 0;
 }
 
-static int dd_export_check_args(const struct dd_segment_make *arg)
+static int export_check_args(const struct dd_segment_make *arg)
 {
 	if (arg->flags & ~DD_SEGMENT_FLAGS || arg->segment || arg->generation ||
 	    arg->state_unit || arg->__reserved ||
@@ -118,7 +118,7 @@ static int dd_export_check_args(const struct dd_segment_make *arg)
 }
 
 /* Take region and list, and publish; the context is locked. */
-static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
+static int export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 {
 	struct dd_ctx *ctx = exp->obj.ctx;
 	struct dd_region *region;
@@ -168,7 +168,7 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 }
 
 /* Give a segment that can be redirected its state. */
-static int dd_export_state(struct dd_export *exp)
+static int export_state(struct dd_export *exp)
 {
 	struct dd_area *area = &exp->obj.ctx->area;
 	int err = dd_area_alloc(area, 1, &exp->unit);
@@ -181,7 +181,7 @@ static int dd_export_state(struct dd_export *exp)
 }
 
 /* Register a segment; end it if it is refused. */
-static int dd_export_register(struct dd_ctx *ctx, u64 segment)
+static int export_register(struct dd_ctx *ctx, u64 segment)
 {
 	struct dd_export *exp = dd_obj_get_serial(ctx, segment, &dd_export_ops);
 	int err;
@@ -207,7 +207,7 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 	struct dd_export *exp;
 	int err;
 
-	err = dd_export_check_args(arg);
+	err = export_check_args(arg);
 	if (err)
 		return err;
 	if (!READ_ONCE(ctx->node->up))
@@ -215,18 +215,18 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 	exp = dd_export_alloc(ctx, &dd_export_ops, arg);
 	if (IS_ERR(exp))
 		return PTR_ERR(exp);
-	err = dd_export_key(exp, arg);
+	err = export_key(exp, arg);
 	if (!err && arg->flags & DD_SEGMENT_REDIRECT)
-		err = dd_export_state(exp);
+		err = export_state(exp);
 	if (!err) {
 		mutex_lock(&ctx->lock);
-		err = ctx->dead ? -ESTALE : dd_export_publish(exp, arg);
+		err = ctx->dead ? -ESTALE : export_publish(exp, arg);
 		mutex_unlock(&ctx->lock);
 	}
 	if (err)
 		dd_export_put(exp);
 	else if (arg->key_class == DD_SEGMENT_REGISTERED)
-		err = dd_export_register(ctx, arg->segment);
+		err = export_register(ctx, arg->segment);
 	return err;
 }
 
@@ -264,8 +264,8 @@ static struct dd_access *importer_pop(struct dd_export *exp)
 	return found;
 }
 
-/* Keep the reference to one importer of each other node, for dd_export_finish(). */
-static bool dd_export_keep(struct dd_export *exp, struct dd_access *a)
+/* Keep the reference to one importer of each other node, for export_finish(). */
+static bool export_keep(struct dd_export *exp, struct dd_access *a)
 {
 	bool keep = a->ops->finish;
 	struct dd_access *other;
@@ -281,13 +281,13 @@ static bool dd_export_keep(struct dd_export *exp, struct dd_access *a)
 }
 
 /* Revoke a segment. The caller holds a reference; its context is locked. */
-static void dd_export_end(struct dd_obj *obj)
+static void export_end(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	struct dd_access *a;
 	bool was;
 
-	/* The end takes importers from the list: dd_export_sync() would miss them. */
+	/* The end takes importers from the list: export_sync() would miss them. */
 	mutex_lock(&exp->change);
 	mutex_lock(&exp->lock);
 	was = exp->dead;
@@ -299,7 +299,7 @@ static void dd_export_end(struct dd_obj *obj)
 	dd_name_del(obj->ctx->node, &exp->name);
 	while ((a = importer_pop(exp))) {
 		dd_access_revoke(a, ESTALE);
-		if (!dd_export_keep(exp, a))
+		if (!export_keep(exp, a))
 			a->ops->put(a);
 		cond_resched();
 	}
@@ -316,7 +316,7 @@ static void dd_export_end(struct dd_obj *obj)
 }
 
 /* Each node has been notified before the first wait. */
-static int dd_export_finish(struct dd_obj *obj)
+static int export_finish(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	ktime_t since = ktime_get();
@@ -333,9 +333,9 @@ static int dd_export_finish(struct dd_obj *obj)
 const struct dd_obj_ops dd_export_ops = {
 	.stage = DD_STAGE_NAMES,
 	.endable = true,
-	.end = dd_export_end,
-	.finish = dd_export_finish,
-	.release = dd_export_release,
+	.end = export_end,
+	.finish = export_finish,
+	.release = export_release,
 };
 
 /* ---- changes and reports ------------------------------------------------ */
@@ -346,7 +346,7 @@ const struct dd_obj_ops dd_export_ops = {
  * one that has taken part is moved to the tail, where new ones are added: the others are in front
  * of them.
  */
-static void dd_export_sync(struct dd_export *exp)
+static void export_sync(struct dd_export *exp)
 {
 	struct dd_access *a;
 
@@ -368,7 +368,7 @@ static void dd_export_sync(struct dd_export *exp)
 	}
 }
 
-static int dd_export_change_grant(struct dd_export *exp, const struct dd_segment_ctl *arg)
+static int export_change_grant(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	kuid_t uid = make_kuid(current_user_ns(), arg->uid);
 
@@ -380,7 +380,7 @@ static int dd_export_change_grant(struct dd_export *exp, const struct dd_segment
 }
 
 /* End the redirection. Returns -ENOENT if there is none. */
-static int dd_export_redirect_end(struct dd_export *exp)
+static int export_redirect_end(struct dd_export *exp)
 {
 	struct dd_redir *redir = &exp->redir;
 	struct dd_segment_state *state = exp->seg.state;
@@ -388,7 +388,7 @@ static int dd_export_redirect_end(struct dd_export *exp)
 	if (!exp->seg.redir)
 		return -ENOENT;
 	WRITE_ONCE(exp->seg.redir, NULL);
-	dd_export_sync(exp);
+	export_sync(exp);
 	WRITE_ONCE(state->first, redir->first);
 	WRITE_ONCE(state->count, redir->count);
 	dd_region_unuse(redir->mem.region);
@@ -398,7 +398,7 @@ static int dd_export_redirect_end(struct dd_export *exp)
 	return 0;
 }
 
-static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl *arg)
+static int export_redirect(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	struct dd_segment *seg = &exp->seg;
 	struct dd_region *region;
@@ -422,7 +422,7 @@ static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl
 		dd_region_put_later(region);
 		return -ENOENT;
 	}
-	dd_export_redirect_end(exp);
+	export_redirect_end(exp);
 	exp->redir = (struct dd_redir){
 		.mem = { region, arg->offset, arg->length }, .at = arg->value };
 	/* Release: publishes what is set above. */
@@ -430,7 +430,7 @@ static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl
 	return 0;
 }
 
-static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *arg)
+static int export_change(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	struct dd_segment *seg = &exp->seg;
 
@@ -452,18 +452,18 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 		WRITE_ONCE(seg->policy, arg->value);
 		break;
 	case DD_SEGMENT_REDIRECT_TO:
-		return dd_export_redirect(exp, arg);
+		return export_redirect(exp, arg);
 	case DD_SEGMENT_REDIRECT_END:
-		return arg->value ? -EINVAL : dd_export_redirect_end(exp);
+		return arg->value ? -EINVAL : export_redirect_end(exp);
 	default:
 		return -EINVAL;
 	}
-	dd_export_sync(exp);
+	export_sync(exp);
 	return 0;
 }
 
 /* Whether all fields that the change does not use are zero. */
-static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
+static bool export_ctl_ok(const struct dd_segment_ctl *arg)
 {
 	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))
 		return false;
@@ -473,7 +473,7 @@ static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
 	return !arg->__reserved;
 }
 
-static int dd_export_deny(struct dd_export *exp, u64 channel)
+static int export_deny(struct dd_export *exp, u64 channel)
 {
 	struct dd_access *a = importer_get(exp, channel);
 
@@ -496,19 +496,19 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 	struct dd_export *exp;
 	int err;
 
-	if (!dd_export_ctl_ok(arg))
+	if (!export_ctl_ok(arg))
 		return -EINVAL;
 	exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
 	if (!exp)
 		return -ENOENT;
 	if (arg->what == DD_SEGMENT_DENY) {
-		err = dd_export_deny(exp, arg->value);
+		err = export_deny(exp, arg->value);
 	} else if (arg->what == DD_SEGMENT_GRANT) {
-		err = dd_export_change_grant(exp, arg);
+		err = export_change_grant(exp, arg);
 	} else {
 		mutex_lock(&exp->change);
 		mutex_lock(&exp->lock);
-		err = dd_export_change(exp, arg);
+		err = export_change(exp, arg);
 		mutex_unlock(&exp->lock);
 		mutex_unlock(&exp->change);
 	}
@@ -516,8 +516,8 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 	return err;
 }
 
-static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u32 max,
-			       struct dd_segment_info *arg)
+static void export_describe(struct dd_export *exp, struct dd_importer *to, u32 max,
+			    struct dd_segment_info *arg)
 {
 	struct dd_access *a;
 	u32 n = 0;
@@ -571,7 +571,7 @@ int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg)
 		err = importers ? 0 : -ENOMEM;
 	}
 	if (!err) {
-		dd_export_describe(exp, importers, max, arg);
+		export_describe(exp, importers, max, arg);
 		if (copy_to_user(u64_to_user_ptr(arg->importers), importers,
 				 arg->count * sizeof(*importers)))
 			err = -EFAULT;

@@ -28,7 +28,7 @@ struct dd_grant {
 	u8 rights;
 };
 
-static void dd_export_refused(const struct dd_channel *ch, u8 right, int err)
+static void export_refused(const struct dd_channel *ch, u8 right, int err)
 {
 	struct dd_export *exp = container_of(ch->seg, struct dd_export, seg);
 
@@ -44,8 +44,8 @@ static void dd_export_refused(const struct dd_channel *ch, u8 right, int err)
 	trace_dd_refused(ch, right, err);
 }
 
-static const struct dd_segment_ops dd_export_segment_ops = {
-	.refused = dd_export_refused,
+static const struct dd_segment_ops export_segment_ops = {
+	.refused = export_refused,
 };
 
 /**
@@ -72,7 +72,7 @@ struct dd_export *dd_export_alloc(struct dd_ctx *ctx, const struct dd_obj_ops *o
 		exp->seg.flags |= DD_SEGMENT_SPLIT;
 	exp->seg.uid = current_euid();
 	exp->seg.cookie = arg->cookie;
-	exp->seg.ops = &dd_export_segment_ops;
+	exp->seg.ops = &export_segment_ops;
 	exp->permission = arg->permission;
 	exp->window = arg->window;
 	exp->max = arg->importers;
@@ -101,7 +101,7 @@ void dd_export_mem_put(struct dd_export *exp)
 
 /* ---- grants -------------------------------------------------------------- */
 
-static struct dd_grant *dd_grant_find(struct dd_export *exp, u32 from, kuid_t uid)
+static struct dd_grant *grant_find(struct dd_export *exp, u32 from, kuid_t uid)
 {
 	struct dd_grant *grant;
 
@@ -113,7 +113,7 @@ static struct dd_grant *dd_grant_find(struct dd_export *exp, u32 from, kuid_t ui
 }
 
 /* Rights that an importer may have now: DD_RIGHT_*, 0 for none. */
-static u8 dd_export_rights(struct dd_export *exp, const struct dd_importer_id *id)
+static u8 export_rights(struct dd_export *exp, const struct dd_importer_id *id)
 {
 	struct dd_grant *grant;
 	u8 rights = 0;
@@ -121,24 +121,24 @@ static u8 dd_export_rights(struct dd_export *exp, const struct dd_importer_id *i
 	if (exp->permission == DD_PERMIT_ANY ||
 	    (exp->permission == DD_PERMIT_USER && uid_eq(id->uid, exp->seg.uid)))
 		return exp->seg.rights;
-	grant = dd_grant_find(exp, 0, id->uid);
+	grant = grant_find(exp, 0, id->uid);
 	if (grant)
 		rights = grant->rights;
-	grant = dd_grant_find(exp, id->node + 1, id->uid);
+	grant = grant_find(exp, id->node + 1, id->uid);
 	if (grant)
 		rights |= grant->rights;
 	return rights & exp->seg.rights;
 }
 
 /* Decide whether an importer may have the segment now. */
-static int dd_export_decide(struct dd_export *exp, const struct dd_importer_id *id)
+static int export_decide(struct dd_export *exp, const struct dd_importer_id *id)
 {
 	u8 rights;
 
 	lockdep_assert_held(&exp->lock);
 	if (exp->dead || !dd_name_valid(&exp->name))
 		return -ECONNREFUSED;
-	rights = dd_export_rights(exp, id);
+	rights = export_rights(exp, id);
 	if (!(id->rights & ~rights))
 		return 0;
 	/* Users that may not import a segment do not find out its number by trying. */
@@ -159,7 +159,7 @@ int dd_export_permit(struct dd_export *exp, const struct dd_importer_id *id)
 	int err;
 
 	mutex_lock(&exp->lock);
-	err = dd_export_decide(exp, id);
+	err = export_decide(exp, id);
 	mutex_unlock(&exp->lock);
 	return err;
 }
@@ -183,7 +183,7 @@ int dd_export_grant(struct dd_export *exp, u32 from, kuid_t uid, u8 rights)
 		return PTR_ERR(grant);
 	*grant = (struct dd_grant){ .from = from, .uid = uid, .rights = rights };
 	mutex_lock(&exp->lock);
-	old = dd_grant_find(exp, from, uid);
+	old = grant_find(exp, from, uid);
 	if (exp->dead) {
 		err = -ENOENT;
 	} else if (old) {
@@ -216,7 +216,7 @@ int dd_export_withdraw(struct dd_export *exp, u32 from, kuid_t uid)
 	struct dd_grant *grant;
 
 	mutex_lock(&exp->lock);
-	grant = exp->dead ? NULL : dd_grant_find(exp, from, uid);
+	grant = exp->dead ? NULL : grant_find(exp, from, uid);
 	if (grant) {
 		list_del(&grant->entry);
 		exp->ngrants--;
@@ -231,7 +231,7 @@ int dd_export_withdraw(struct dd_export *exp, u32 from, kuid_t uid)
 /* ---- importers ------------------------------------------------------------ */
 
 /* Give back the places of ended importers whose notes have been read, up to position @head. */
-static void dd_export_reap(struct dd_export *exp, u64 head)
+static void export_reap(struct dd_export *exp, u64 head)
 {
 	struct dd_export_left *left, *next;
 
@@ -255,7 +255,7 @@ void dd_export_clear(struct dd_export *exp)
 	struct dd_grant *grant, *next;
 
 	mutex_lock(&exp->lock);
-	dd_export_reap(exp, U64_MAX);
+	export_reap(exp, U64_MAX);
 	mutex_unlock(&exp->lock);
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
 		dd_zfree(exp->obj.ctx, grant, sizeof(*grant));
@@ -278,7 +278,7 @@ int dd_export_admit(struct dd_export *exp, struct dd_export_member *m)
 	mutex_lock(&exp->lock);
 	/* While most places are free, nothing depends on those of ended importers. */
 	if (exp->nleft && 2 * exp->places.count >= exp->max)
-		dd_export_reap(exp, dd_list_head_pos(exp->seg.list));
+		export_reap(exp, dd_list_head_pos(exp->seg.list));
 	if (!exp->dead)
 		err = dd_quota_get(&exp->places, &m->place, exp->max, exp->seg.uid);
 	mutex_unlock(&exp->lock);
@@ -302,7 +302,7 @@ int dd_export_join(struct dd_export *exp, struct dd_export_member *m,
 	int err;
 
 	mutex_lock(&exp->lock);
-	err = dd_export_decide(exp, &m->id);
+	err = export_decide(exp, &m->id);
 	if (!err) {
 		list_add_tail(&m->entry, &exp->importers);
 		m->synced = exp->changes;

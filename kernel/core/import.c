@@ -11,7 +11,7 @@
 #include "core/notelist.h"
 
 /* 0 if the counter has reached @value, -EAGAIN if it may still do so, or another error. */
-static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
+static int import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
 	int err = dd_import_status(imp);
 
@@ -36,14 +36,14 @@ static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout)
 {
 	ktime_t left = min_t(u64, timeout, KTIME_MAX);
-	int err = dd_import_reached(imp, what, value), ret;
+	int err = import_reached(imp, what, value), ret;
 
 	if (err != -EAGAIN || !timeout)
 		return err;
 	if (imp->chan->link->await && what != DD_WAIT_UP)
 		imp->chan->link->await(imp);
 	ret = wait_event_interruptible_hrtimeout(imp->obj.ctx->wait,
-						 (err = dd_import_reached(imp, what, value)) !=
+						 (err = import_reached(imp, what, value)) !=
 						 -EAGAIN, left);
 	if (err != -EAGAIN)
 		return err;

@@ -35,8 +35,8 @@ struct dd_list_file {
 	wait_queue_entry_t entry;
 };
 
-static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flags,
-			  void *key)
+static int list_signal(wait_queue_entry_t *entry, unsigned int mode, int flags,
+		       void *key)
 {
 	struct dd_list_file *f = container_of(entry, struct dd_list_file, entry);
 	struct dd_list *list = f->list;
@@ -52,7 +52,7 @@ static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flag
 	return 0;
 }
 
-static int dd_list_fd_fasync(int fd, struct file *file, int on)
+static int list_fd_fasync(int fd, struct file *file, int on)
 {
 	struct dd_list_file *f = file->private_data;
 	bool waiting;
@@ -76,7 +76,7 @@ static int dd_list_fd_fasync(int fd, struct file *file, int on)
  * Returns 0 if the list is armed or a signal was sent meanwhile; 1 if it has notes, or -ENOENT
  * if it has ended, and no signal will be sent.
  */
-static int dd_list_fd_arm(struct dd_list_file *f)
+static int list_fd_arm(struct dd_list_file *f)
 {
 	struct dd_list *list = f->list;
 	int ret;
@@ -87,7 +87,7 @@ static int dd_list_fd_arm(struct dd_list_file *f)
 	dd_list_kick(list);
 	/*
 	 * Orders the mode before the look for notes. Pairs with dd_list_wake(): this or
-	 * dd_list_signal() sees both, and the one that changes the mode reports the note.
+	 * list_signal() sees both, and the one that changes the mode reports the note.
 	 */
 	xchg(&f->mode, SIGNAL_NEXT);
 	dd_rings_arm(list);
@@ -100,7 +100,7 @@ static int dd_list_fd_arm(struct dd_list_file *f)
 	return cmpxchg(&f->mode, SIGNAL_NEXT, SIGNAL_NONE) == SIGNAL_NEXT ? ret : 0;
 }
 
-static long dd_list_fd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long list_fd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct dd_list_file *f = file->private_data;
 	int ret;
@@ -110,13 +110,13 @@ static long dd_list_fd_ioctl(struct file *file, unsigned int cmd, unsigned long 
 	if (arg)
 		return -EINVAL;
 	mutex_lock(&f->lock);
-	ret = dd_list_fd_arm(f);
+	ret = list_fd_arm(f);
 	mutex_unlock(&f->lock);
 	return ret;
 }
 
-/* The last close has called dd_list_fd_fasync() to turn signals off. */
-static int dd_list_fd_release(struct inode *inode, struct file *file)
+/* The last close has called list_fd_fasync() to turn signals off. */
+static int list_fd_release(struct inode *inode, struct file *file)
 {
 	struct dd_list_file *f = file->private_data;
 
@@ -125,7 +125,7 @@ static int dd_list_fd_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
+static __poll_t list_fd_poll(struct file *file, poll_table *pt)
 {
 	struct dd_list_file *f = file->private_data;
 	struct dd_list *list = f->list;
@@ -142,7 +142,7 @@ static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
 }
 
 /* Copy the first note and its position; false if there is none. */
-static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *pos)
+static bool list_peek(struct dd_list *list, struct dd_list_record *to, u64 *pos)
 {
 	u64 head = dd_list_head_pos(list), geometry;
 	const struct dd_note *note;
@@ -175,7 +175,7 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 }
 
 /* Wait for a note: 0, or an error. */
-static int dd_list_fd_wait(struct dd_list *list, bool block)
+static int list_fd_wait(struct dd_list *list, bool block)
 {
 	if (dd_list_ended(list))
 		return dd_list_has_note(list) ? 0 : -ENOENT;
@@ -194,8 +194,8 @@ static int dd_list_fd_wait(struct dd_list *list, bool block)
  * A note is consumed after its record was stored. Of several readers, the one that moves
  * the position has got the note; the others store another record at the same place.
  */
-static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
-			       loff_t *off)
+static ssize_t list_fd_read(struct file *file, char __user *to, size_t size,
+			    loff_t *off)
 {
 	struct dd_list_file *f = file->private_data;
 	struct dd_list *list = f->list;
@@ -207,10 +207,10 @@ static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
 	if (size < sizeof(rec))
 		return -EINVAL;
 	while (!err && size - done >= sizeof(rec)) {
-		if (!dd_list_peek(list, &rec, &pos)) {
+		if (!list_peek(list, &rec, &pos)) {
 			if (done)
 				break;
-			err = dd_list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
+			err = list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
 			continue;
 		}
 		if (copy_to_user(to + done, &rec, sizeof(rec)))
@@ -230,14 +230,14 @@ static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
 	return err == -ENOENT ? 0 : err;
 }
 
-static const struct file_operations dd_list_fops = {
+static const struct file_operations list_fops = {
 	.owner = THIS_MODULE,
-	.release = dd_list_fd_release,
-	.poll = dd_list_fd_poll,
-	.read = dd_list_fd_read,
-	.fasync = dd_list_fd_fasync,
-	.unlocked_ioctl = dd_list_fd_ioctl,
-	.compat_ioctl = dd_list_fd_ioctl,
+	.release = list_fd_release,
+	.poll = list_fd_poll,
+	.read = list_fd_read,
+	.fasync = list_fd_fasync,
+	.unlocked_ioctl = list_fd_ioctl,
+	.compat_ioctl = list_fd_ioctl,
 	.llseek = noop_llseek,
 };
 
@@ -254,8 +254,8 @@ int dd_list_fd(struct dd_ctx *ctx, u32 id)
 	if (f) {
 		f->list = list;
 		mutex_init(&f->lock);
-		init_waitqueue_func_entry(&f->entry, dd_list_signal);
-		fd = anon_inode_getfd("[dd-list]", &dd_list_fops, f,
+		init_waitqueue_func_entry(&f->entry, list_signal);
+		fd = anon_inode_getfd("[dd-list]", &list_fops, f,
 				      O_RDONLY | O_CLOEXEC);
 	}
 	if (fd < 0) {

@@ -38,9 +38,9 @@ static noinline u64 copy_last_apart(void *dst, const void *src, size_t n, const 
  * Copy bytes of @from at @off to @to at @at. Returns as dd_copy_final() if they are the @last ones
  * of the message, else 0.
  */
-static __always_inline u64 dd_local_copy(struct dd_region *to, u64 at,
-					 const struct dd_region *from, u64 off, size_t len,
-					 bool last)
+static __always_inline u64 local_copy(struct dd_region *to, u64 at,
+				      const struct dd_region *from, u64 off, size_t len,
+				      bool last)
 {
 	size_t n, left;
 	void *dst, *src;
@@ -65,13 +65,13 @@ static __always_inline u64 dd_local_copy(struct dd_region *to, u64 at,
 }
 
 /* Copy from wired or user memory. Returns the number of bytes copied. */
-static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p)
+static size_t local_piece(struct dd_op *op, const struct dd_place *p)
 {
 	size_t missing;
 
 	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
-		op->word = dd_local_copy(p->region, p->at, op->region, op->src + op->done, p->len,
-					 op->done + p->len == op->sqe.len);
+		op->word = local_copy(p->region, p->at, op->region, op->src + op->done, p->len,
+				      op->done + p->len == op->sqe.len);
 		return p->len;
 	}
 	missing = dd_deposit_write_user(p->region, p->at, op->user + op->done, p->len,
@@ -81,7 +81,7 @@ static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p)
 	return p->len - missing;
 }
 
-static __always_inline void dd_local_fill(struct dd_note *rec, const void *arg)
+static __always_inline void local_fill(struct dd_note *rec, const void *arg)
 {
 	const struct dd_op *op = arg;
 
@@ -100,7 +100,7 @@ static __always_inline void dd_local_fill(struct dd_note *rec, const void *arg)
  * If the last request of an import is done and asked for a note to the importer, post that
  * note. The channel is locked.
  */
-static void dd_local_notify(struct dd_import *imp)
+static void local_notify(struct dd_import *imp)
 {
 	struct dd_completion *c = imp->due;
 	struct dd_due due;
@@ -111,18 +111,18 @@ static void dd_local_notify(struct dd_import *imp)
 	dd_deposit_notify(&due);
 }
 
-static void dd_local_renotify(struct dd_import *imp)
+static void local_renotify(struct dd_import *imp)
 {
 	spin_lock(&imp->chan->lock);
-	dd_local_notify(imp);
+	local_notify(imp);
 	spin_unlock(&imp->chan->lock);
 }
 
 /*
  * A request with DD_SQE_NOTIFY_SELF was executed. If its note to the exporter is withheld, it
- * is not done: dd_local_posted().
+ * is not done: local_posted().
  */
-static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
+static void local_executed(struct dd_import *imp, const struct dd_op *op)
 {
 	struct dd_completion *c = dd_completion_find(imp, op->sqe.list);
 
@@ -132,12 +132,12 @@ static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
 	c->note.tag = op->sqe.tag;
 	c->note.msgid = imp->submitted;
 	imp->due = c;
-	dd_local_notify(imp);
+	local_notify(imp);
 }
 
 /* Account request @n, which was executed. @done: its note, if any, is posted. */
-static __always_inline void dd_local_account(struct dd_import *imp, const struct dd_op *op,
-					     u64 n, bool done)
+static __always_inline void local_account(struct dd_import *imp, const struct dd_op *op,
+					  u64 n, bool done)
 {
 	struct dd_conn_state *cs = imp->cs;
 
@@ -154,23 +154,23 @@ static __always_inline void dd_local_account(struct dd_import *imp, const struct
 	WRITE_ONCE(cs->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 	if (unlikely(op->sqe.flags & DD_SQE_NOTIFY_SELF))
-		dd_local_executed(imp, op);
+		local_executed(imp, op);
 }
 
 /* Notify the receiver of a PUT or CAS, and account it. */
-static __always_inline void dd_local_finish(struct dd_import *imp,
-					    const struct dd_op *op)
+static __always_inline void local_finish(struct dd_import *imp,
+					 const struct dd_op *op)
 {
 	u64 n = imp->submitted + 1;
 	struct dd_due due;
 	bool done;
 
-	done = dd_deposit_done(imp->chan, n, op->sqe.flags & DD_SQE_NOTIFY, dd_local_fill, op,
+	done = dd_deposit_done(imp->chan, n, op->sqe.flags & DD_SQE_NOTIFY, local_fill, op,
 			       &due);
 	/* The lock keeps the list. */
 	if (likely(done) && likely(due.note))
 		dd_deposit_notify(&due);
-	dd_local_account(imp, op, n, done);
+	local_account(imp, op, n, done);
 	trace_dd_deposit(imp, op, n);
 }
 
@@ -178,7 +178,7 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
  * Whether a request may be executed. None is while the note of an earlier message is withheld:
  * that message is not done, and requests of an import are done in their order.
  */
-static __always_inline int dd_local_ready(struct dd_import *imp, const struct dd_op *op)
+static __always_inline int local_ready(struct dd_import *imp, const struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_completion *c;
@@ -199,7 +199,7 @@ static __always_inline int dd_local_ready(struct dd_import *imp, const struct dd
  * Copy few whole words of user memory, if it is present. All are loaded before one is stored:
  * after a fault the target is as it was, and the slow path decides.
  */
-static bool dd_local_copy_user(struct dd_channel *ch, struct dd_op *op, u64 at)
+static bool local_copy_user(struct dd_channel *ch, struct dd_op *op, u64 at)
 {
 	u64 words[DD_LOCAL_FEW] __uninitialized;
 	size_t len = op->sqe.len, left, i;
@@ -227,7 +227,7 @@ err:
 }
 
 /* If the pieces may have places of their own, the slow path finds them. */
-static int dd_local_put(struct dd_import *imp, struct dd_op *op)
+static int local_put(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 len = op->sqe.len, at;
@@ -235,16 +235,16 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, len, &at);
 	if (likely(!err))
-		err = dd_local_ready(imp, op);
+		err = local_ready(imp, op);
 	if (unlikely(err))
 		return err;
 	if (unlikely(ch->seg->flags & DD_SEGMENT_SPLIT || len > DD_COPY_CHUNK))
 		return -EINPROGRESS;
 	if (likely(!(op->sqe.flags & DD_SQE_UNWIRED)))
-		op->word = dd_local_copy(ch->seg->mem.region, at, op->region, op->src, len, true);
-	else if (!dd_local_copy_user(ch, op, at))
+		op->word = local_copy(ch->seg->mem.region, at, op->region, op->src, len, true);
+	else if (!local_copy_user(ch, op, at))
 		return -EINPROGRESS;
-	dd_local_finish(imp, op);
+	local_finish(imp, op);
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
  * reschedule, and check for a fatal signal. The last bytes of a PUT are copied at once, so
  * as many must be readable.
  */
-static int dd_local_pause(const struct dd_op *op)
+static int local_pause(const struct dd_op *op)
 {
 	size_t want = min_t(u64, op->sqe.len - op->done, DD_COPY_CHUNK);
 	void __user *at = (void __user *)op->user + op->done;
@@ -271,8 +271,8 @@ static int dd_local_pause(const struct dd_op *op)
  * Deposit the last @ntail bytes of a message; a redirection or a page may begin within them.
  * Returns -EAGAIN if a page of the source is not present.
  */
-static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_place *p,
-			 size_t ntail)
+static int local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_place *p,
+		      size_t ntail)
 {
 	u64 off = op->sqe.len - ntail;
 	u8 tail[16] __aligned(8);
@@ -300,7 +300,7 @@ static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_plac
 }
 
 /* Most bytes at @off that are copied at a time: up to an aligned place. */
-static size_t dd_local_chunk(const struct dd_segment *seg, u64 off)
+static size_t local_chunk(const struct dd_segment *seg, u64 off)
 {
 	return DD_COPY_CHUNK - ((seg->mem.offset + off) & 7);
 }
@@ -309,7 +309,7 @@ static size_t dd_local_chunk(const struct dd_segment *seg, u64 off)
  * Bytes at the end of a message with its last word in the segment, and with the aligned word of
  * memory that this begins in, which is stored as a whole unless it is redirected.
  */
-static size_t dd_local_last(const struct dd_segment *seg, u64 dst, u64 len)
+static size_t local_last(const struct dd_segment *seg, u64 dst, u64 len)
 {
 	size_t n = dd_copy_last((void *)(uintptr_t)(seg->mem.offset + dst), len);
 
@@ -322,7 +322,7 @@ static size_t dd_local_last(const struct dd_segment *seg, u64 dst, u64 len)
  * Deposit all bytes of @op. Called with the channel locked; unlocks it between pieces,
  * and decides anew after each.
  */
-static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
+static int local_deposit(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_place p = { .msgid = imp->submitted + 1, .dst = op->sqe.dst };
 	struct dd_channel *ch = imp->chan;
@@ -332,28 +332,28 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 
 	/* As between nodes, the last word is the one of the segment. */
 	if (ch->seg->flags & DD_SEGMENT_SPLIT)
-		ntail = dd_local_last(ch->seg, p.dst, len);
+		ntail = local_last(ch->seg, p.dst, len);
 	for (;;) {
 		p.off = p.dst + op->done;
-		p.len = min_t(u64, len - ntail - op->done, dd_local_chunk(ch->seg, p.off));
+		p.len = min_t(u64, len - ntail - op->done, local_chunk(ch->seg, p.off));
 		err = dd_deposit_place(ch, &p);
 		if (err)
 			return err;
-		op->done += dd_local_piece(op, &p);
+		op->done += local_piece(op, &p);
 		if (op->done == len - ntail) {
-			err = ntail ? dd_local_tail(ch, op, &p, ntail) : 0;
+			err = ntail ? local_tail(ch, op, &p, ntail) : 0;
 			if (err != -EAGAIN)
 				return err;
 		}
 		spin_unlock(&ch->lock);
-		err = dd_local_pause(op);
+		err = local_pause(op);
 		spin_lock(&ch->lock);
 		if (err)
 			return err;
 	}
 }
 
-static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
+static int local_put_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	int err;
@@ -365,12 +365,12 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 	op->word = 0;
 	op->done = 0;
 	spin_lock(&ch->lock);
-	err = dd_local_deposit(imp, op);
+	err = local_deposit(imp, op);
 	if (!err) {
 		if (ch->seg->state)
 			dd_deposit_ended(ch, imp->submitted + 1, op->sqe.dst,
 					 op->sqe.len);
-		dd_local_finish(imp, op);
+		local_finish(imp, op);
 	}
 	spin_unlock(&ch->lock);
 	return err;
@@ -379,7 +379,7 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 /* ---- GET, CAS and NOTE ---------------------------------------------------- */
 
 /* Copy bytes of a page to user memory, the last word last. Returns the number not copied. */
-static size_t dd_local_store(void __user *to, const void *src, size_t len, bool last)
+static size_t local_store(void __user *to, const void *src, size_t len, bool last)
 {
 	size_t tail = dd_copy_rest((const void __force *)to, len, last);
 	size_t lead = dd_copy_lead((const void __force *)to, len - tail), missing = len;
@@ -397,48 +397,48 @@ static size_t dd_local_store(void __user *to, const void *src, size_t len, bool 
 }
 
 /* Fetch @len bytes at @at of the segment's region. Returns whether all were copied. */
-static bool dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at, size_t len)
+static bool local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at, size_t len)
 {
 	size_t n, missing = 0;
 	void *src;
 
 	lockdep_assert_held(&ch->lock);
 	if (op->region) {
-		dd_local_copy(op->region, op->src + op->done, ch->seg->mem.region, at, len,
-			      op->done + len == op->sqe.len);
+		local_copy(op->region, op->src + op->done, ch->seg->mem.region, at, len,
+			   op->done + len == op->sqe.len);
 		op->done += len;
 		return true;
 	}
 	for (; len && !missing; len -= n, at += n) {
 		src = dd_region_addr(ch->seg->mem.region, at, &n);
 		n = min(n, len);
-		missing = dd_local_store((void __user *)op->user + op->done, src, n,
-					 op->done + n == op->sqe.len);
+		missing = local_store((void __user *)op->user + op->done, src, n,
+				      op->done + n == op->sqe.len);
 		op->done += n - missing;
 	}
 	return !missing;
 }
 
-static int dd_local_get(struct dd_import *imp, struct dd_op *op)
+static int local_get(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 at;
 	int err;
 
-	err = dd_local_ready(imp, op);
+	err = local_ready(imp, op);
 	if (!err)
 		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst, op->sqe.len, &at);
 	if (err)
 		return err;
 	op->done = 0;
-	if (op->sqe.len > DD_COPY_CHUNK || !dd_local_fetch(ch, op, at, op->sqe.len))
+	if (op->sqe.len > DD_COPY_CHUNK || !local_fetch(ch, op, at, op->sqe.len))
 		return -EINPROGRESS;
-	dd_local_account(imp, op, imp->submitted + 1, true);
+	local_account(imp, op, imp->submitted + 1, true);
 	return 0;
 }
 
-/* Like dd_local_put_slow(), in the other direction. */
-static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
+/* Like local_put_slow(), in the other direction. */
+static int local_get_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 len = op->sqe.len, at;
@@ -447,17 +447,17 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 
 	spin_lock(&ch->lock);
 	for (;;) {
-		n = min_t(u64, len - op->done, dd_local_chunk(ch->seg, op->sqe.dst + op->done));
+		n = min_t(u64, len - op->done, local_chunk(ch->seg, op->sqe.dst + op->done));
 		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + op->done, n, &at);
 		if (err)
 			break;
-		dd_local_fetch(ch, op, at, n);
+		local_fetch(ch, op, at, n);
 		if (op->done == len) {
-			dd_local_account(imp, op, imp->submitted + 1, true);
+			local_account(imp, op, imp->submitted + 1, true);
 			break;
 		}
 		spin_unlock(&ch->lock);
-		err = dd_local_pause(op);
+		err = local_pause(op);
 		spin_lock(&ch->lock);
 		if (err)
 			break;
@@ -467,7 +467,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 }
 
 /* Store the result of a CAS at @to. */
-static int dd_local_swap(struct dd_import *imp, struct dd_op *op, void *to)
+static int local_swap(struct dd_import *imp, struct dd_op *op, void *to)
 {
 	size_t len = op->sqe.len;
 	int err;
@@ -476,26 +476,26 @@ static int dd_local_swap(struct dd_import *imp, struct dd_op *op, void *to)
 	if (err)
 		return err;
 	dd_swap_result(to, len, op->word, op->sqe.meta, op->sqe.flags & DD_SQE_STATUS);
-	/* As in dd_local_account(). */
+	/* As in local_account(). */
 	smp_wmb();
-	dd_local_finish(imp, op);
+	local_finish(imp, op);
 	return 0;
 }
 
-static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
+static int local_cas(struct dd_import *imp, struct dd_op *op)
 {
-	int err = dd_local_ready(imp, op);
+	int err = local_ready(imp, op);
 	size_t left;
 
 	if (err)
 		return err;
 	if (!op->region)
 		return -EINPROGRESS;
-	return dd_local_swap(imp, op, dd_region_addr(op->region, op->src, &left));
+	return local_swap(imp, op, dd_region_addr(op->region, op->src, &left));
 }
 
 /* Pin the page of the result first: if that fails, the word is not replaced. */
-static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
+static int local_cas_slow(struct dd_import *imp, struct dd_op *op)
 {
 	unsigned long to = (unsigned long)op->user;
 	struct dd_channel *ch = imp->chan;
@@ -506,20 +506,20 @@ static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 	if (err != 1)
 		return -EFAULT;
 	spin_lock(&ch->lock);
-	err = dd_local_swap(imp, op, page_address(page) + offset_in_page(to));
+	err = local_swap(imp, op, page_address(page) + offset_in_page(to));
 	spin_unlock(&ch->lock);
 	unpin_user_pages_dirty_lock(&page, 1, true);
 	return err;
 }
 
-static int dd_local_note(struct dd_import *imp, struct dd_op *op)
+static int local_note(struct dd_import *imp, struct dd_op *op)
 {
-	int err = dd_local_ready(imp, op);
+	int err = local_ready(imp, op);
 
 	return err ? err : -EINPROGRESS;
 }
 
-static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
+static int local_note_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	size_t n, left, len = op->sqe.len;
@@ -537,46 +537,46 @@ static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
 	}
 	op->word = 0;
 	spin_lock(&ch->lock);
-	err = dd_deposit_payload(ch, imp->submitted + 1, payload, len, dd_local_fill, op, &due);
+	err = dd_deposit_payload(ch, imp->submitted + 1, payload, len, local_fill, op, &due);
 	if (!err) {
 		/* The lock keeps the list. */
 		dd_deposit_notify(&due);
-		dd_local_account(imp, op, imp->submitted + 1, true);
+		local_account(imp, op, imp->submitted + 1, true);
 	}
 	spin_unlock(&ch->lock);
 	return err;
 }
 
 /* A withheld note of the import is posted. */
-static void dd_local_posted(struct dd_channel *ch)
+static void local_posted(struct dd_channel *ch)
 {
 	struct dd_import *imp = ch->importer;
 
 	imp->done = imp->submitted;
 	WRITE_ONCE(imp->cs->done, imp->done);
-	dd_local_notify(imp);
+	local_notify(imp);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
 const struct dd_link_ops dd_link_local = {
 	.op = {
-		[DD_OP_PUT] = dd_local_put,
-		[DD_OP_GET] = dd_local_get,
-		[DD_OP_CAS] = dd_local_cas,
-		[DD_OP_NOTE] = dd_local_note,
+		[DD_OP_PUT] = local_put,
+		[DD_OP_GET] = local_get,
+		[DD_OP_CAS] = local_cas,
+		[DD_OP_NOTE] = local_note,
 	},
 	.slow = {
-		[DD_OP_PUT] = dd_local_put_slow,
-		[DD_OP_GET] = dd_local_get_slow,
-		[DD_OP_CAS] = dd_local_cas_slow,
-		[DD_OP_NOTE] = dd_local_note_slow,
+		[DD_OP_PUT] = local_put_slow,
+		[DD_OP_GET] = local_get_slow,
+		[DD_OP_CAS] = local_cas_slow,
+		[DD_OP_NOTE] = local_note_slow,
 	},
-	.renotify = dd_local_renotify,
-	.posted = dd_local_posted,
+	.renotify = local_renotify,
+	.posted = local_posted,
 };
 
 const struct dd_link_ops dd_link_local_put = {
-	.op[DD_OP_PUT] = dd_local_put,
-	.slow[DD_OP_PUT] = dd_local_put_slow,
-	.posted = dd_local_posted,
+	.op[DD_OP_PUT] = local_put,
+	.slow[DD_OP_PUT] = local_put_slow,
+	.posted = local_posted,
 };

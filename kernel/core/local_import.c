@@ -20,46 +20,46 @@ static struct dd_local_import *dd_local_import(struct dd_obj *obj)
 	return container_of(obj, struct dd_local_import, imp.obj);
 }
 
-static struct dd_import *dd_local_of(struct dd_access *a)
+static struct dd_import *local_of(struct dd_access *a)
 {
 	return &container_of(a, struct dd_local_import, a)->imp;
 }
 
-static bool dd_local_get_ref(struct dd_access *a)
+static bool local_get_ref(struct dd_access *a)
 {
-	return refcount_inc_not_zero(&dd_local_of(a)->obj.users);
+	return refcount_inc_not_zero(&local_of(a)->obj.users);
 }
 
-static void dd_local_put_ref(struct dd_access *a)
+static void local_put_ref(struct dd_access *a)
 {
-	dd_obj_put(&dd_local_of(a)->obj);
+	dd_obj_put(&local_of(a)->obj);
 }
 
-static void dd_local_revoked(struct dd_access *a, int error)
+static void local_revoked(struct dd_access *a, int error)
 {
-	struct dd_import *imp = dd_local_of(a);
+	struct dd_import *imp = local_of(a);
 
 	WRITE_ONCE(imp->cs->error, error);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
-static void dd_local_describe(struct dd_access *a, struct dd_importer *to)
+static void local_describe(struct dd_access *a, struct dd_importer *to)
 {
-	const struct dd_import *imp = dd_local_of(a);
+	const struct dd_import *imp = local_of(a);
 
 	to->count = READ_ONCE(imp->submitted);
 	to->pid = dd_ctx_pid(imp->obj.ctx, task_active_pid_ns(current));
 	to->uid = from_kuid_munged(current_user_ns(), imp->uid);
 }
 
-static const struct dd_access_ops dd_local_access_ops = {
-	.get = dd_local_get_ref,
-	.put = dd_local_put_ref,
-	.revoked = dd_local_revoked,
-	.describe = dd_local_describe,
+static const struct dd_access_ops local_access_ops = {
+	.get = local_get_ref,
+	.put = local_put_ref,
+	.revoked = local_revoked,
+	.describe = local_describe,
 };
 
-static void dd_local_release(struct dd_obj *obj)
+static void local_release(struct dd_obj *obj)
 {
 	struct dd_local_import *l = dd_local_import(obj);
 	struct dd_ctx *ctx = obj->ctx;
@@ -73,7 +73,7 @@ static void dd_local_release(struct dd_obj *obj)
 }
 
 /* The importer ends the access. The caller holds a reference; its context is locked. */
-static void dd_local_end(struct dd_obj *obj)
+static void local_end(struct dd_obj *obj)
 {
 	struct dd_local_import *l = dd_local_import(obj);
 
@@ -81,7 +81,7 @@ static void dd_local_end(struct dd_obj *obj)
 		return;
 	if (l->imp.state == DD_IMPORT_PENDING) {
 		dd_import_setup_stop(&l->setup, &l->imp);
-		/* Otherwise dd_local_work() finds the import ended and drops this reference. */
+		/* Otherwise local_work() finds the import ended and drops this reference. */
 		if (dd_name_unpark(obj->ctx->node, &l->parked))
 			dd_obj_put(obj);
 	} else if (l->imp.state == DD_IMPORT_UP) {
@@ -96,8 +96,8 @@ const struct dd_obj_ops dd_local_import_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
 	.endable = true,
-	.end = dd_local_end,
-	.release = dd_local_release,
+	.end = local_end,
+	.release = local_release,
 };
 
 /* Whether the segment of an import is on this node. */
@@ -126,7 +126,7 @@ int dd_local_import_direct(struct dd_import *imp, struct dd_direct *arg)
 }
 
 /* The access was granted: make the import. The importer's context is locked. */
-static int dd_local_join(struct dd_local_import *l)
+static int local_join(struct dd_local_import *l)
 {
 	struct dd_export *exp = l->a.exp;
 	int err;
@@ -144,7 +144,7 @@ static int dd_local_join(struct dd_local_import *l)
 	return 0;
 }
 
-static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
+static int local_open(struct dd_local_import *l, struct dd_export *exp)
 {
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
@@ -155,7 +155,7 @@ static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 	err = dd_access_grant(&l->a, exp);
 	if (!err) {
 		mutex_lock(&ctx->lock);
-		err = dd_local_join(l);
+		err = local_join(l);
 		mutex_unlock(&ctx->lock);
 		if (err)
 			dd_access_ungrant(&l->a);
@@ -167,9 +167,9 @@ static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 
 /*
  * Look the segment up, and import it or wait for it. Returns 0 if the import was made,
- * -EINPROGRESS if it waits, with a reference for dd_local_work(), or an error.
+ * -EINPROGRESS if it waits, with a reference for local_work(), or an error.
  */
-static int dd_local_try(struct dd_local_import *l)
+static int local_try(struct dd_local_import *l)
 {
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	struct dd_export *exp;
@@ -177,12 +177,12 @@ static int dd_local_try(struct dd_local_import *l)
 
 	exp = dd_export_get(ctx->node, l->parked.class, l->parked.key);
 	if (exp) {
-		err = dd_local_open(l, exp);
+		err = local_open(l, exp);
 		dd_export_put(exp);
 	}
 	if (err != -ECONNREFUSED || l->setup.park != DD_PARK_MAY)
 		return err;
-	/* dd_local_end(), which ends the wait, is called with the context locked. */
+	/* local_end(), which ends the wait, is called with the context locked. */
 	mutex_lock(&ctx->lock);
 	if (l->imp.state != DD_IMPORT_PENDING) {
 		err = -ESTALE;
@@ -197,22 +197,22 @@ static int dd_local_try(struct dd_local_import *l)
 	return err;
 }
 
-static void dd_local_wake(struct dd_parked *p)
+static void local_wake(struct dd_parked *p)
 {
 	struct dd_local_import *l = container_of(p, struct dd_local_import, parked);
 
-	/* dd_local_work() drops the reference of dd_local_try(). */
+	/* local_work() drops the reference of local_try(). */
 	queue_work(dd_wq, &l->work);
 }
 
-static void dd_local_work(struct work_struct *work)
+static void local_work(struct work_struct *work)
 {
 	struct dd_local_import *l = container_of(work, struct dd_local_import, work);
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
 	l->setup.park = DD_PARK_WOKEN;
-	err = dd_local_try(l);
+	err = local_try(l);
 	mutex_lock(&ctx->lock);
 	if (err && l->imp.state == DD_IMPORT_PENDING)
 		dd_import_setup_end(&l->setup, &l->imp, err);
@@ -220,8 +220,8 @@ static void dd_local_work(struct work_struct *work)
 	dd_obj_put(&l->imp.obj);
 }
 
-static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
-					      const struct dd_import_make *arg)
+static struct dd_local_import *local_alloc(struct dd_ctx *ctx,
+					   const struct dd_import_make *arg)
 {
 	struct dd_local_import *l = dd_zalloc(ctx, sizeof(*l));
 	int err;
@@ -229,7 +229,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 	if (IS_ERR(l))
 		return l;
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
-	dd_access_init(&l->a, &dd_local_access_ops);
+	dd_access_init(&l->a, &local_access_ops);
 	l->a.chan.link = &dd_link_local;
 	l->a.chan.importer = &l->imp;
 	l->imp.chan = &l->a.chan;
@@ -239,12 +239,12 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 		.guessed = arg->key_class == DD_SEGMENT_ID,
 	};
 	l->a.member.place.uid = l->imp.uid;
-	INIT_WORK(&l->work, dd_local_work);
+	INIT_WORK(&l->work, local_work);
 	INIT_LIST_HEAD(&l->parked.place.entry);
 	l->parked.place.uid = l->imp.uid;
 	l->parked.class = dd_import_class(arg);
 	memcpy(l->parked.key, arg->key, sizeof(l->parked.key));
-	l->parked.wake = dd_local_wake;
+	l->parked.wake = local_wake;
 	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &l->imp.unit);
 	if (!err) {
 		l->imp.cs = dd_area_unit(&ctx->area, l->imp.unit);
@@ -263,7 +263,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
  */
 int dd_local_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
-	struct dd_local_import *l = dd_local_alloc(ctx, arg);
+	struct dd_local_import *l = local_alloc(ctx, arg);
 	struct dd_import *imp;
 	int err;
 
@@ -278,7 +278,7 @@ int dd_local_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	if (err)
 		dd_obj_put(&imp->obj);
 	else
-		err = dd_import_finish(imp, arg, dd_local_try(l));
+		err = dd_import_finish(imp, arg, local_try(l));
 	dd_obj_put(&imp->obj);
 	return err;
 }

@@ -14,14 +14,14 @@
 #define DD_NODE_DEFAULT_MAX	2
 #define DD_NODE_PORT		56797
 
-static unsigned int dd_net_id;
+static unsigned int net_id;
 
 struct dd_node *dd_node_of(const struct net *net)
 {
-	return net_generic(net, dd_net_id);
+	return net_generic(net, net_id);
 }
 
-static int __net_init dd_net_init(struct net *net)
+static int __net_init net_init(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);
 	int err;
@@ -62,7 +62,7 @@ bool dd_node_unused(struct xarray *xa)
 	return !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
 }
 
-static void __net_exit dd_net_exit(struct net *net)
+static void __net_exit net_exit(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);
 
@@ -77,21 +77,21 @@ static void __net_exit dd_net_exit(struct net *net)
 	put_pid_ns(node->pid_ns);
 }
 
-static struct pernet_operations dd_net_ops = {
-	.init = dd_net_init,
-	.exit = dd_net_exit,
-	.id = &dd_net_id,
+static struct pernet_operations net_ops = {
+	.init = net_init,
+	.exit = net_exit,
+	.id = &net_id,
 	.size = sizeof(struct dd_node),
 };
 
 int dd_node_init(void)
 {
-	return register_pernet_subsys(&dd_net_ops);
+	return register_pernet_subsys(&net_ops);
 }
 
 void dd_node_exit(void)
 {
-	unregister_pernet_subsys(&dd_net_ops);
+	unregister_pernet_subsys(&net_ops);
 }
 
 /**

@@ -27,20 +27,20 @@
 /* Polls for a note that is being posted, before the wait for a grace period. */
 #define DD_LIST_LOOKS		20000u
 
-static struct dd_area *dd_list_area(const struct dd_list *list)
+static struct dd_area *list_area(const struct dd_list *list)
 {
 	return &list->obj.ctx->area;
 }
 
-static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
-				    u64 pos)
+static struct dd_note *list_slot(const struct dd_list *list, u64 geometry,
+				 u64 pos)
 {
-	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
+	return dd_area_unit(list_area(list), dd_slot_unit(geometry, pos));
 }
 
 /* @space: slots that the ring should be able to grow to in place. */
-static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 space,
-			      u64 *geometry)
+static int list_alloc_ring(struct dd_list *list, u32 slots, u32 space,
+			   u64 *geometry)
 {
 	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
 	u32 unit;
@@ -50,16 +50,16 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 space,
 		return -ENOSPC;
 	/* A ring grows by doubling. */
 	space = 1u << order_base_2(clamp(space, 1u, DD_LIST_MAX_SLOTS));
-	err = dd_area_alloc_span(dd_list_area(list), 1u << order,
+	err = dd_area_alloc_span(list_area(list), 1u << order,
 				 clamp(space, 1u << order, DD_LIST_MAX_SLOTS), 0, &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
 }
 
-static void dd_list_free_ring(struct dd_list *list, u64 geometry)
+static void list_free_ring(struct dd_list *list, u64 geometry)
 {
-	dd_area_free(dd_list_area(list), geometry >> 32,
+	dd_area_free(list_area(list), geometry >> 32,
 		     dd_geometry_slots(geometry));
 }
 
@@ -89,7 +89,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 space)
 
 	err = dd_area_alloc(&ctx->area, 1, &list->unit);
 	if (!err)
-		err = dd_list_alloc_ring(list, slots, space, &list->geometry);
+		err = list_alloc_ring(list, slots, space, &list->geometry);
 	if (!err)
 		err = dd_obj_reserve(&list->obj);
 	if (err) {
@@ -102,7 +102,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 space)
 	return list;
 }
 
-static void dd_list_release(struct dd_obj *obj)
+static void list_release(struct dd_obj *obj)
 {
 	struct dd_list *list = container_of(obj, struct dd_list, obj);
 	struct dd_ctx *ctx = obj->ctx;
@@ -110,7 +110,7 @@ static void dd_list_release(struct dd_obj *obj)
 	dd_rings_free(ctx, list->rings);
 	/* No channel is attached: no note is pending and no thread waits. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
-	dd_list_free_ring(list, list->geometry);
+	list_free_ring(list, list->geometry);
 	dd_area_free(&ctx->area, list->unit, 1);
 	dd_uncharge(ctx, sizeof(*list));
 	kfree_rcu(list, rcu);
@@ -149,7 +149,7 @@ int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
  * A list ends with its last user. One made by DD_IOC_LIST_MAKE is its own user as long as
  * it may be ended. The context is locked.
  */
-static void dd_list_unlink(struct dd_obj *obj)
+static void list_unlink(struct dd_obj *obj)
 {
 	lockdep_assert_held(&obj->ctx->lock);
 	if (!obj->endable)
@@ -160,14 +160,14 @@ static void dd_list_unlink(struct dd_obj *obj)
 
 const struct dd_obj_ops dd_list_ops = {
 	.stage = DD_STAGE_MEMORY,
-	.end = dd_list_unlink,
-	.release = dd_list_release,
+	.end = list_unlink,
+	.release = list_release,
 };
 
 /* ---- reservation and growth -------------------------------------------- */
 
 /* Position of the first unread note that can be in a ring. */
-static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
+static u64 list_first(const struct dd_list *list, u64 geometry, u64 tail)
 {
 	u64 head = dd_list_head_pos(list);
 
@@ -181,14 +181,14 @@ static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
  *
  * Returns the first position that was not handed out.
  */
-static u64 dd_list_hold(struct dd_list *list)
+static u64 list_hold(struct dd_list *list)
 {
 	u64 tail = atomic64_fetch_or(DD_LIST_MOVING, &list->tail), pos;
 	u32 looks = DD_LIST_LOOKS;
 
-	for (pos = dd_list_first(list, list->geometry, tail); pos < tail; pos++) {
-		const struct dd_note *note = dd_list_slot(list, list->geometry,
-							  pos);
+	for (pos = list_first(list, list->geometry, tail); pos < tail; pos++) {
+		const struct dd_note *note = list_slot(list, list->geometry,
+						       pos);
 
 		/* Pairs with dd_list_commit(): the note is complete. */
 		while (smp_load_acquire(&note->seq) != pos + 1) {
@@ -203,39 +203,39 @@ static u64 dd_list_hold(struct dd_list *list)
 }
 
 /* Copy unread notes to the slots of their positions in the new ring. */
-static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
+static void slots_move(struct dd_list *list, u64 from, u64 to, u64 tail)
 {
-	u64 pos = dd_list_first(list, from, tail);
+	u64 pos = list_first(list, from, tail);
 
 	for (; pos < tail; pos++)
 		if (dd_slot_unit(to, pos) != dd_slot_unit(from, pos))
-			memcpy(dd_list_slot(list, to, pos),
-			       dd_list_slot(list, from, pos),
+			memcpy(list_slot(list, to, pos),
+			       list_slot(list, from, pos),
 			       sizeof(struct dd_note));
 }
 
 /* Get a larger ring: extend the old one in place if the units behind it are free. */
-static int dd_list_enlarge(struct dd_list *list, u64 old, u32 slots,
-			   u64 *geometry)
+static int list_enlarge(struct dd_list *list, u64 old, u32 slots,
+			u64 *geometry)
 {
 	u32 had = dd_geometry_slots(old);
 	u32 order = order_base_2(max(slots, 2 * had));
 
 	if (slots <= DD_LIST_MAX_SLOTS &&
-	    !dd_area_extend(dd_list_area(list), old >> 32, had,
+	    !dd_area_extend(list_area(list), old >> 32, had,
 			    (1u << order) - had)) {
 		*geometry = dd_geometry(old >> 32, order);
 		return 0;
 	}
-	return dd_list_alloc_ring(list, 1u << order, 8u << order, geometry);
+	return list_alloc_ring(list, 1u << order, 8u << order, geometry);
 }
 
 /* Switch to another ring; the list is locked. */
-static void dd_list_use(struct dd_list *list, u64 new)
+static void list_use(struct dd_list *list, u64 new)
 {
-	u64 old = list->geometry, tail = dd_list_hold(list);
+	u64 old = list->geometry, tail = list_hold(list);
 
-	dd_list_move(list, old, new, tail);
+	slots_move(list, old, new, tail);
 	/* Release: a reader that sees the new geometry sees the moved notes. */
 	smp_store_release(&list->head->geometry, new);
 	/* Release: as above, for dd_list_ready(). */
@@ -246,7 +246,7 @@ static void dd_list_use(struct dd_list *list, u64 new)
 }
 
 /* Reserve @slots in the ring as it is; -EAGAIN if they do not fit. List locked. */
-static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
+static int list_fit(struct dd_list *list, u32 slots, u32 users)
 {
 	lockdep_assert_held(&list->lock);
 	list->reserved -= dd_deferred_reap(&list->deferred, dd_list_head_pos(list));
@@ -260,7 +260,7 @@ static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
 }
 
 /* Switch to a larger ring, or free it if another thread has switched before. */
-static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
+static void slots_replace(struct dd_list *list, u64 old, u64 new)
 {
 	u32 had = dd_geometry_slots(old);
 	bool moved;
@@ -269,12 +269,12 @@ static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
 	/* Rings only grow, so a geometry never recurs. */
 	moved = list->geometry == old;
 	if (moved)
-		dd_list_use(list, new);
+		list_use(list, new);
 	mutex_unlock(&list->lock);
 	if (old >> 32 != new >> 32)
-		dd_list_free_ring(list, moved ? old : new);
+		list_free_ring(list, moved ? old : new);
 	else if (!moved)
-		dd_area_free(dd_list_area(list), (old >> 32) + had,
+		dd_area_free(list_area(list), (old >> 32) + had,
 			     dd_geometry_slots(new) - had);
 }
 
@@ -300,16 +300,16 @@ int dd_list_reserve(struct dd_list *list, u32 slots, u32 users)
 	for (;;) {
 		if (mutex_lock_killable(&list->lock))
 			return -EINTR;
-		err = dd_list_fit(list, slots, users);
+		err = list_fit(list, slots, users);
 		want = list->reserved + slots;
 		old = list->geometry;
 		mutex_unlock(&list->lock);
 		if (err != -EAGAIN)
 			return err;
-		err = dd_list_enlarge(list, old, want, &new);
+		err = list_enlarge(list, old, want, &new);
 		if (err)
 			return err;
-		dd_list_replace(list, old, new);
+		slots_replace(list, old, new);
 	}
 }
 
@@ -350,7 +350,7 @@ struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 }
 
 /* Under @pend_lock; the reader may read the word at any time, and write it. */
-static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
+static void list_flag(struct dd_list *list, u32 set, u32 clear)
 {
 	u32 flags = READ_ONCE(list->head->flags);
 
@@ -367,7 +367,7 @@ static enum dd_list_state list_advance(struct dd_list *list, enum dd_list_state 
 	spin_lock_irqsave(&list->pend_lock, flags);
 	from = list->state;
 	if (to == DD_LIST_ENDED)
-		dd_list_flag(list, DD_LIST_GONE, 0);
+		list_flag(list, DD_LIST_GONE, 0);
 	if (from < to)
 		/* Release: a reader that sees this end of the list sees its last notes. */
 		smp_store_release(&list->state, to);
@@ -391,7 +391,7 @@ void dd_list_hang_up(struct dd_list *list)
 }
 
 /* The last user has gone: void the id and wake sleepers. */
-static void dd_list_end(struct dd_list *list)
+static void list_end(struct dd_list *list)
 {
 	enum dd_list_state from;
 
@@ -424,7 +424,7 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 	end = !list->users;
 	mutex_unlock(&list->lock);
 	if (end)
-		dd_list_end(list);
+		list_end(list);
 	dd_list_put(list);
 }
 
@@ -483,7 +483,7 @@ bool dd_list_has_note(const struct dd_list *list)
 		return false;
 	geometry = READ_ONCE(list->geometry);
 	/* Pairs with dd_list_commit(). */
-	if (smp_load_acquire(&dd_list_slot(list, geometry, head)->seq) == head + 1)
+	if (smp_load_acquire(&list_slot(list, geometry, head)->seq) == head + 1)
 		return true;
 	/* While the ring moves, have the owner look by itself. */
 	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry;
@@ -531,7 +531,7 @@ bool dd_list_pend(struct dd_list *list, struct dd_pending *p)
 		return false;
 	}
 	rb_add_cached(&p->node, &list->pending, pending_less);
-	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
+	list_flag(list, DD_LIST_NEED_KICK, 0);
 	/*
 	 * Orders the flag before the look at the head. Pairs with the barrier in
 	 * the reader, which stores its head and then loads the flag.
@@ -569,7 +569,7 @@ static struct dd_pending *pending_pop(struct dd_list *list, u64 head)
 	if (p)
 		pending_remove(list, p);
 	if (RB_EMPTY_ROOT(&list->pending.rb_root))
-		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
+		list_flag(list, 0, DD_LIST_NEED_KICK);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return p;
 }
@@ -619,8 +619,8 @@ void dd_list_kick(struct dd_list *list)
  * Move ready lists to the front: their number, -ENOENT if one has gone, or -ESTALE if the
  * context has ended.
  */
-static int dd_list_scan(const struct dd_ctx *ctx, u32 *ids, u32 count,
-			struct dd_list **lists)
+static int list_scan(const struct dd_ctx *ctx, u32 *ids, u32 count,
+		     struct dd_list **lists)
 {
 	u32 i, ready = 0;
 
@@ -641,8 +641,8 @@ static int dd_list_scan(const struct dd_ctx *ctx, u32 *ids, u32 count,
 	return ready;
 }
 
-static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
-			 struct dd_list **lists, u64 timeout)
+static int list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
+		      struct dd_list **lists, u64 timeout)
 {
 	wait_queue_head_t *wq = count == 1 ? &lists[0]->wait : &ctx->wait;
 	bool forever = timeout == U64_MAX, over = false;
@@ -658,7 +658,7 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 		dd_list_kick(lists[i]);
 	do {
 		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
-		n = dd_list_scan(ctx, ids, count, lists);
+		n = list_scan(ctx, ids, count, lists);
 		if (n)
 			break;
 		n = -EAGAIN;
@@ -672,7 +672,7 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 		else
 			over = !schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
 		/* Usually the list is ready now. */
-		n = dd_list_scan(ctx, ids, count, lists);
+		n = list_scan(ctx, ids, count, lists);
 		if (!n && over)
 			n = -ETIMEDOUT;
 	} while (!n);
@@ -693,7 +693,7 @@ static int list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg, u32 *ids,
 	while (i < count && (lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops)))
 		i++;
 	if (i == count)
-		n = dd_list_sleep(ctx, ids, count, lists, arg->timeout);
+		n = list_sleep(ctx, ids, count, lists, arg->timeout);
 	while (i)
 		dd_list_put(lists[--i]);
 	if (n < 0)

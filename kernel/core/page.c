@@ -43,7 +43,7 @@ void *dd_page_alloc(gfp_t gfp)
 }
 
 /* Allocate a compound page, of as high an order from @order to @least as possible. */
-static struct page *dd_pages_try(unsigned int order, unsigned int least, gfp_t zero)
+static struct page *pages_try(unsigned int order, unsigned int least, gfp_t zero)
 {
 	struct page *page;
 
@@ -65,7 +65,7 @@ static struct page *dd_pages_try(unsigned int order, unsigned int least, gfp_t z
  */
 void *dd_pages_alloc(unsigned long n)
 {
-	struct page *page = dd_pages_try(min(ilog2(n), DD_PAGES_ORDER), 0, __GFP_ZERO);
+	struct page *page = pages_try(min(ilog2(n), DD_PAGES_ORDER), 0, __GFP_ZERO);
 
 	if (!page)
 		return NULL;
@@ -85,7 +85,7 @@ void *dd_pages_alloc(unsigned long n)
  */
 unsigned long dd_pages_reclaim(void)
 {
-	struct page *page = dd_pages_try(DD_PAGES_ORDER, DD_TABLES_ORDER, 0);
+	struct page *page = pages_try(DD_PAGES_ORDER, DD_TABLES_ORDER, 0);
 	unsigned int order;
 
 	if (!page)
@@ -114,10 +114,10 @@ unsigned long dd_page_free(void *page)
 static LIST_HEAD(dd_pinned);
 static DEFINE_SPINLOCK(dd_pinned_lock);
 
-static void dd_pinned_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(dd_pinned_again, dd_pinned_work);
+static void pinned_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(dd_pinned_again, pinned_work);
 
-static void dd_pinned_free(struct page *page)
+static void pinned_free(struct page *page)
 {
 	struct user_struct *user = (struct user_struct *)page_private(page);
 
@@ -126,7 +126,7 @@ static void dd_pinned_free(struct page *page)
 	dd_charge_end(user, dd_page_free(page_address(page)));
 }
 
-static void dd_pinned_work(struct work_struct *work)
+static void pinned_work(struct work_struct *work)
 {
 	struct page *page, *next;
 	LIST_HEAD(list);
@@ -138,7 +138,7 @@ static void dd_pinned_work(struct work_struct *work)
 	list_for_each_entry_safe(page, next, &list, lru) {
 		/* The last reference is that of the list: no other can be taken. */
 		if (page_count(page) == 1)
-			dd_pinned_free(page);
+			pinned_free(page);
 		cond_resched();
 	}
 	spin_lock(&dd_pinned_lock);
@@ -184,7 +184,7 @@ void dd_page_exit(void)
 	cancel_delayed_work_sync(&dd_pinned_again);
 	/* Drop the list's references: the last unpin frees the pages. */
 	list_for_each_entry_safe(page, next, &dd_pinned, lru)
-		dd_pinned_free(page);
+		pinned_free(page);
 	left = atomic_long_read(&dd_pages);
 	WARN(left, "dd: %ld pages are lost\n", left);
 }

@@ -27,7 +27,7 @@
 
 #define DD_PIN_BATCH	512	/* pages between two looks for a signal */
 
-static bool dd_pin_allowed(struct page *page)
+static bool pin_allowed(struct page *page)
 {
 	struct folio *folio = page_folio(page);
 
@@ -37,7 +37,7 @@ static bool dd_pin_allowed(struct page *page)
 }
 
 /* Pin at most @n pages at @addr, of which the first ones may have to be faulted in. */
-static int dd_pin_some(unsigned long addr, struct page **pages, unsigned long n)
+static int pin_some(unsigned long addr, struct page **pages, unsigned long n)
 {
 	const unsigned int flags = FOLL_WRITE | FOLL_LONGTERM;
 	unsigned long most;
@@ -54,7 +54,7 @@ static int dd_pin_some(unsigned long addr, struct page **pages, unsigned long n)
 }
 
 /* Pin the pages at @addr; on an error none stays pinned. */
-static int dd_pin_pages(unsigned long addr, struct page **pages, unsigned long n)
+static int pin_pages(unsigned long addr, struct page **pages, unsigned long n)
 {
 	unsigned long done = 0, i;
 	int got, err;
@@ -63,13 +63,13 @@ static int dd_pin_pages(unsigned long addr, struct page **pages, unsigned long n
 		err = -EINTR;
 		if (fatal_signal_pending(current))
 			goto err_unpin;
-		got = dd_pin_some(addr + (done << PAGE_SHIFT), pages + done, n - done);
+		got = pin_some(addr + (done << PAGE_SHIFT), pages + done, n - done);
 		err = got;
 		if (got < 0)
 			goto err_unpin;
 		for (i = done, done += got; i < done; i++) {
 			err = -EOPNOTSUPP;
-			if (!dd_pin_allowed(pages[i]))
+			if (!pin_allowed(pages[i]))
 				goto err_unpin;
 		}
 		cond_resched();
@@ -88,8 +88,8 @@ err_unpin:
  * The mapping changes. Called in any context, inside locks that page faults take: only
  * count. Protection of single pages (fork(), soft-dirty bits) replaces no pinned page.
  */
-static bool dd_pin_invalidate(struct mmu_interval_notifier *notifier,
-			      const struct mmu_notifier_range *range, unsigned long seq)
+static bool pin_invalidate(struct mmu_interval_notifier *notifier,
+			   const struct mmu_notifier_range *range, unsigned long seq)
 {
 	if (range->event != MMU_NOTIFY_PROTECTION_PAGE &&
 	    range->event != MMU_NOTIFY_SOFT_DIRTY)
@@ -97,14 +97,14 @@ static bool dd_pin_invalidate(struct mmu_interval_notifier *notifier,
 	return true;
 }
 
-static const struct mmu_interval_notifier_ops dd_pin_ops = {
-	.invalidate = dd_pin_invalidate,
+static const struct mmu_interval_notifier_ops pin_ops = {
+	.invalidate = pin_invalidate,
 };
 
-static int dd_pin_watch(struct dd_region *region, unsigned long start)
+static int pin_watch(struct dd_region *region, unsigned long start)
 {
 	int err = mmu_interval_notifier_insert(&region->notifier, current->mm, start,
-					       region->npages << PAGE_SHIFT, &dd_pin_ops);
+					       region->npages << PAGE_SHIFT, &pin_ops);
 
 	if (err)
 		return err;
@@ -115,30 +115,30 @@ static int dd_pin_watch(struct dd_region *region, unsigned long start)
 }
 
 /* Whether the mapping has changed since the pages were seen in it. */
-static bool dd_pin_changed(struct dd_region *region)
+static bool pin_changed(struct dd_region *region)
 {
 	return mmu_interval_check_retry(&region->notifier, READ_ONCE(region->seq));
 }
 
-static unsigned long dd_pin_begin(struct dd_region *region)
+static unsigned long pin_begin(struct dd_region *region)
 {
 	return mmu_interval_read_begin(&region->notifier);
 }
 #else
 /* Without notifiers, each request by address compares the pages. */
-static int dd_pin_watch(struct dd_region *region, unsigned long start)
+static int pin_watch(struct dd_region *region, unsigned long start)
 {
 	region->start = start;
 	return 0;
 }
 
-static bool dd_pin_changed(struct dd_region *region) { return true; }
-static unsigned long dd_pin_begin(struct dd_region *region) { return 0; }
+static bool pin_changed(struct dd_region *region) { return true; }
+static unsigned long pin_begin(struct dd_region *region) { return 0; }
 #endif
 
 /* Whether pages [@i, @end) of a region are those that are mapped now; may sleep. */
-static bool dd_pin_same(struct dd_region *region, unsigned long i, unsigned long end,
-			unsigned int flags)
+static bool pin_same(struct dd_region *region, unsigned long i, unsigned long end,
+		     unsigned int flags)
 {
 	struct page *pages[16];
 	int n, got, j;
@@ -161,20 +161,20 @@ static bool dd_pin_same(struct dd_region *region, unsigned long i, unsigned long
  * Compare the pages of [@off, @off + @len). If these are all pages, and they may be stored
  * to, the region can be used again without comparing.
  */
-static bool dd_pin_look(struct dd_region *region, u64 off, u64 len, bool write)
+static bool pin_look(struct dd_region *region, u64 off, u64 len, bool write)
 {
 	unsigned long i = off >> PAGE_SHIFT, end = PFN_UP(off + len);
-	unsigned long seq = dd_pin_begin(region);
+	unsigned long seq = pin_begin(region);
 
-	if (!dd_pin_same(region, i, end, write ? FOLL_WRITE : 0))
+	if (!pin_same(region, i, end, write ? FOLL_WRITE : 0))
 		return false;
 	/* The pages are pinned, so this write access replaces none. */
-	if (!i && end == region->npages && dd_pin_same(region, 0, end, FOLL_WRITE))
+	if (!i && end == region->npages && pin_same(region, 0, end, FOLL_WRITE))
 		WRITE_ONCE(region->seq, seq);
 	return true;
 }
 
-static bool dd_region_covers(const struct dd_region *region, u64 address, u64 len, u64 *off)
+static bool region_covers(const struct dd_region *region, u64 address, u64 len, u64 *off)
 {
 	unsigned long start = READ_ONCE(region->start);
 
@@ -193,8 +193,8 @@ static bool dd_region_covers(const struct dd_region *region, u64 address, u64 le
  */
 bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off)
 {
-	return dd_region_covers(region, address, len, off) &&
-	       !(dd_region_pinned(region) && dd_pin_changed(region));
+	return region_covers(region, address, len, off) &&
+	       !(dd_region_pinned(region) && pin_changed(region));
 }
 
 /**
@@ -209,10 +209,10 @@ bool dd_region_mapped(struct dd_region *region, u64 address, u64 len, u64 *off)
  */
 bool dd_region_look(struct dd_region *region, u64 address, u64 len, bool write, u64 *off)
 {
-	if (!dd_region_covers(region, address, len, off))
+	if (!region_covers(region, address, len, off))
 		return false;
-	return !dd_region_pinned(region) || !dd_pin_changed(region) ||
-	       dd_pin_look(region, *off, len, write);
+	return !dd_region_pinned(region) || !pin_changed(region) ||
+	       pin_look(region, *off, len, write);
 }
 
 /**
@@ -269,7 +269,7 @@ static int folio_hold(struct dd_ctx *ctx, struct folio *folio, unsigned long n)
 }
 
 /* Charge large folios whole, instead of their pages. Undone by region_unpin() of region.c. */
-static int dd_pin_charge(struct dd_region *region)
+static int pin_charge(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
 	struct folio *folio;
@@ -293,7 +293,7 @@ static int dd_pin_charge(struct dd_region *region)
 }
 
 /* Make a region without id of the caller's memory; its pages are not pinned yet. */
-static struct dd_region *dd_pin_new(struct dd_ctx *ctx, u64 address, u64 length)
+static struct dd_region *pin_new(struct dd_ctx *ctx, u64 address, u64 length)
 {
 	struct dd_region *region;
 	unsigned long n;
@@ -310,21 +310,21 @@ static struct dd_region *dd_pin_new(struct dd_ctx *ctx, u64 address, u64 length)
 }
 
 /* Pin the pages; on an error, the region is freed. */
-static int dd_pin_fill(struct dd_region *region, unsigned long start)
+static int pin_fill(struct dd_region *region, unsigned long start)
 {
 	/* The array holds pages first, and then their addresses. */
 	struct page **pages = (struct page **)region->pages;
 	unsigned long i;
 	int err;
 
-	err = dd_pin_pages(start, pages, region->npages);
+	err = pin_pages(start, pages, region->npages);
 	if (err) {
 		dd_region_unnew(region, 0);
 		return err;
 	}
 	for (i = 0; i < region->npages; i++)
 		region->pages[i] = page_address(pages[i]);
-	err = dd_pin_charge(region);
+	err = pin_charge(region);
 	if (err)
 		dd_region_unnew(region, region->npages);
 	return err;
@@ -341,12 +341,12 @@ static int dd_pin_fill(struct dd_region *region, unsigned long start)
  */
 struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length)
 {
-	struct dd_region *region = dd_pin_new(ctx, address, length);
+	struct dd_region *region = pin_new(ctx, address, length);
 	int err;
 
 	if (IS_ERR(region))
 		return region;
-	err = dd_pin_fill(region, untagged_addr(address) & PAGE_MASK);
+	err = pin_fill(region, untagged_addr(address) & PAGE_MASK);
 	return err ? ERR_PTR(err) : region;
 }
 
@@ -365,21 +365,21 @@ int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 
 	if (arg->flags || arg->region || arg->__reserved || arg->offset || !arg->length)
 		return -EINVAL;
-	region = dd_pin_new(ctx, arg->address, arg->length);
+	region = pin_new(ctx, arg->address, arg->length);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	/* Watch first: what changes from here on is noticed. */
-	err = dd_pin_watch(region, start);
+	err = pin_watch(region, start);
 	if (err) {
 		dd_region_unnew(region, 0);
 		return err;
 	}
-	err = dd_pin_fill(region, start);
+	err = pin_fill(region, start);
 	if (err)
 		return err;
 	/* The pin itself changes the mapping where it replaces the zero page. */
-	if (dd_pin_changed(region))
-		dd_pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
+	if (pin_changed(region))
+		pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
 	arg->offset = offset_in_page(arg->address);
 	return dd_region_publish(region, &arg->region, NULL);
 }

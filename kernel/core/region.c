@@ -20,7 +20,7 @@
 #include "core/track.h"
 
 /* Returns the number of pages allocated. */
-static unsigned long dd_fill_pages(void **pages, unsigned long n)
+static unsigned long fill_pages(void **pages, unsigned long n)
 {
 	unsigned long i, end;
 	void *page;
@@ -102,7 +102,7 @@ static void region_unpin(struct dd_region *region)
 }
 
 /* Free a region that has no user; may sleep. */
-static void dd_region_destroy(struct dd_region *region)
+static void region_destroy(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
 	unsigned long i = 0;
@@ -121,23 +121,23 @@ static void dd_region_destroy(struct dd_region *region)
 	dd_ctx_put(ctx);
 }
 
-static void dd_region_free_later(struct dd_later *later)
+static void region_free_later(struct dd_later *later)
 {
-	dd_region_destroy(container_of(later, struct dd_region, later));
+	region_destroy(container_of(later, struct dd_region, later));
 }
 
 /*
  * The memory is free, and no longer charged, on return: the caller may allocate next. But other
  * processes do not wait for changes of the owner's mapping, which may take as long as it likes.
  */
-static void dd_region_release(struct dd_obj *obj)
+static void region_release(struct dd_obj *obj)
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
 	if (region->kind == DD_REGION_WATCHED && current->mm != obj->ctx->mm)
 		dd_ctx_later(obj->ctx, &region->later);
 	else
-		dd_region_destroy(region);
+		region_destroy(region);
 }
 
 /**
@@ -177,7 +177,7 @@ struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n)
 	region->npages = n;
 	spin_lock_init(&region->lock);
 	region->uses = RB_ROOT;
-	region->later.free = dd_region_free_later;
+	region->later.free = region_free_later;
 	dd_obj_init(&region->obj, ctx, &dd_region_ops);
 	return region;
 
@@ -193,7 +193,7 @@ void dd_region_unnew(struct dd_region *region, unsigned long n)
 {
 	dd_uncharge(region->obj.ctx, (region->npages - n) << PAGE_SHIFT);
 	region->npages = n;
-	dd_region_destroy(region);
+	region_destroy(region);
 }
 
 /**
@@ -258,7 +258,7 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	if (arg->flags & DD_REGION_TRACK)
 		region->track = dd_track_new(n);
 	if (region->track || !(arg->flags & DD_REGION_TRACK))
-		done = dd_fill_pages(region->pages, n);
+		done = fill_pages(region->pages, n);
 	if (done < n) {
 		dd_region_unnew(region, done);
 		return -ENOMEM;
@@ -268,7 +268,7 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 }
 
 /* Remove the id and the mmap() offset of a region; its context is locked. */
-static void dd_region_end(struct dd_obj *obj)
+static void region_end(struct dd_obj *obj)
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
@@ -282,8 +282,8 @@ static void dd_region_end(struct dd_obj *obj)
 
 const struct dd_obj_ops dd_region_ops = {
 	.stage = DD_STAGE_MEMORY,
-	.end = dd_region_end,
-	.release = dd_region_release,
+	.end = region_end,
+	.release = region_release,
 };
 
 /**
@@ -310,7 +310,7 @@ int dd_region_free(struct dd_ctx *ctx, u32 id)
 	region->freed |= !busy;
 	spin_unlock(&region->lock);
 	if (!busy)
-		dd_region_end(&region->obj);
+		region_end(&region->obj);
 	mutex_unlock(&ctx->lock);
 	dd_region_put(region);
 	return busy ? -EBUSY : 0;
@@ -341,14 +341,14 @@ void dd_region_unuse(struct dd_region *region)
 	spin_unlock(&region->lock);
 }
 
-static void dd_region_vm_open(struct vm_area_struct *vma)
+static void region_vm_open(struct vm_area_struct *vma)
 {
 	struct dd_region *region = vma->vm_private_data;
 
 	refcount_inc(&region->obj.users);
 }
 
-static void dd_region_vm_close(struct vm_area_struct *vma)
+static void region_vm_close(struct vm_area_struct *vma)
 {
 	struct dd_region *region = vma->vm_private_data;
 
@@ -358,7 +358,7 @@ static void dd_region_vm_close(struct vm_area_struct *vma)
 	dd_region_put(region);
 }
 
-static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
+static vm_fault_t region_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_region *region = vmf->vma->vm_private_data;
 	unsigned long index = vmf->pgoff - region->pgoff;
@@ -375,18 +375,18 @@ static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static const struct vm_operations_struct dd_region_vm_ops = {
-	.open = dd_region_vm_open,
-	.close = dd_region_vm_close,
+static const struct vm_operations_struct region_vm_ops = {
+	.open = region_vm_open,
+	.close = region_vm_close,
 	.may_split = dd_vm_may_split,
-	.fault = dd_region_vm_fault,
+	.fault = region_vm_fault,
 };
 
-static const struct vm_operations_struct dd_track_vm_ops = {
-	.open = dd_region_vm_open,
-	.close = dd_region_vm_close,
+static const struct vm_operations_struct track_vm_ops = {
+	.open = region_vm_open,
+	.close = region_vm_close,
 	.may_split = dd_vm_may_split,
-	.fault = dd_region_vm_fault,
+	.fault = region_vm_fault,
 	.pfn_mkwrite = dd_track_mkwrite,
 };
 
@@ -416,11 +416,11 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 		     VM_MAYEXEC);
 	vma->vm_private_data = region;
 	WRITE_ONCE(region->start, vma->vm_start);
-	vma->vm_ops = &dd_region_vm_ops;
+	vma->vm_ops = &region_vm_ops;
 	if (region->track) {
 		/* PFNMAP and IO prevent GUP: no page is written without a fault. */
 		vm_flags_mod(vma, VM_PFNMAP | VM_IO, 0);
-		vma->vm_ops = &dd_track_vm_ops;
+		vma->vm_ops = &track_vm_ops;
 	}
 	return 0;
 }
@@ -455,7 +455,7 @@ int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg)
 }
 
 /* Order of slices by pages; slices that share a page compare equal. */
-static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
+static int slice_cmp(struct rb_node *new, const struct rb_node *old)
 {
 	const struct dd_bytes *a = rb_entry(new, struct dd_slice, node)->bytes;
 	const struct dd_bytes *b = rb_entry(old, struct dd_slice, node)->bytes;
@@ -465,13 +465,13 @@ static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
 	return PAGE_ALIGN(b->offset + b->length) <= a->offset;
 }
 
-static bool dd_slice_insert(struct dd_slice *slice)
+static bool slice_insert(struct dd_slice *slice)
 {
 	struct dd_region *region = slice->bytes->region;
 	struct rb_node *found;
 
 	spin_lock(&region->lock);
-	found = rb_find_add(&slice->node, &region->uses, dd_slice_cmp);
+	found = rb_find_add(&slice->node, &region->uses, slice_cmp);
 	spin_unlock(&region->lock);
 	return !found;
 }
@@ -514,7 +514,7 @@ int dd_slice_get(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		goto err_put;
 	*bytes = (struct dd_bytes){ region, buf->offset, buf->length };
 	slice->bytes = bytes;
-	if (!dd_slice_insert(slice))
+	if (!slice_insert(slice))
 		goto err_clear;
 	return 0;
 

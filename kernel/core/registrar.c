@@ -94,7 +94,7 @@ struct dd_registrar {
 	struct mutex reading;	/* serialises readers */
 };
 
-static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
+static void call_queue(struct dd_registrar *reg, struct dd_call *call)
 {
 	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	call->seq = ++reg->seq;
@@ -102,12 +102,12 @@ static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
 	wake_up(&reg->wait);
 }
 
-static void dd_call_queue_add(struct dd_registrar *reg, struct dd_call *call,
-			      struct dd_registered *name)
+static void call_queue_add(struct dd_registrar *reg, struct dd_call *call,
+			   struct dd_registered *name)
 {
 	call->name = name;
 	name->add = call;
-	dd_call_queue(reg, call);
+	call_queue(reg, call);
 }
 
 /* An ADD was read, or will never be. */
@@ -125,7 +125,7 @@ static void registered_put(struct dd_registered *name)
 }
 
 /* The caller does not use a call without a thread any more: it may be freed. */
-static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err)
+static void call_over(struct dd_registrar *reg, struct dd_call *call, int err)
 {
 	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	list_del_init(&call->entry);
@@ -142,8 +142,8 @@ static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err
 /* ---- callers ------------------------------------------------------------ */
 
 /* Call the registrar and wait for its answer. @name is that of an ADD, or NULL. */
-static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
-			    struct dd_registered *name)
+static int registrar_ask(struct dd_node *node, struct dd_call *call,
+			 struct dd_registered *name)
 {
 	struct dd_registrar *reg;
 	int err = 0;
@@ -164,10 +164,10 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 		call->what = name->call.what;
 		call->what.call = ++reg->last;
 		list_add_tail(&name->entry, &node->registered);
-		dd_call_queue_add(reg, call, name);
+		call_queue_add(reg, call, name);
 	} else if (!err) {
 		call->what.call = ++reg->last;
-		dd_call_queue(reg, call);
+		call_queue(reg, call);
 	}
 	mutex_unlock(&node->registrar_lock);
 	if (err)
@@ -181,7 +181,7 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 			/* The registrar gets no ADD: it needs no DELETE. */
 			if (call->name)
 				list_del_init(&call->name->entry);
-			dd_call_over(node->registrar, call, left ? -EINTR : -ETIMEDOUT);
+			call_over(node->registrar, call, left ? -EINTR : -ETIMEDOUT);
 		}
 		mutex_unlock(&node->registrar_lock);
 	}
@@ -211,7 +211,7 @@ int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg)
 	if (!dd_name_ok(arg->key, sizeof(arg->key)))
 		return -EINVAL;
 	memcpy(call.what.name, arg->key, sizeof(call.what.name));
-	err = dd_registrar_ask(ctx->node, &call, NULL);
+	err = registrar_ask(ctx->node, &call, NULL);
 	if (err)
 		return err;
 	arg->node = call.answer.node;
@@ -262,7 +262,7 @@ int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered *name)
 {
 	struct dd_call call = {};
 
-	return dd_registrar_ask(ctx->node, &call, name);
+	return registrar_ask(ctx->node, &call, name);
 }
 
 /**
@@ -283,11 +283,11 @@ void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered *name)
 	known = !list_empty(&name->entry) && !name->add && node->registrar;
 	list_del_init(&name->entry);
 	if (name->add)
-		dd_call_over(node->registrar, name->add, -ESTALE);
+		call_over(node->registrar, name->add, -ESTALE);
 	name->call.what.op = DD_REGISTRAR_DELETE;
 	if (known) {
 		refcount_inc(&name->users);
-		dd_call_queue(node->registrar, &name->call);
+		call_queue(node->registrar, &name->call);
 	}
 	mutex_unlock(&node->registrar_lock);
 }
@@ -314,8 +314,8 @@ const u8 *dd_registered_key(const struct dd_registered *name)
 /* ---- the descriptor ----------------------------------------------------- */
 
 /* Copy the first call and its place; false if there is none. */
-static bool dd_registrar_peek(struct dd_registrar *reg, struct dd_registrar_call *what,
-			      u64 *seq)
+static bool registrar_peek(struct dd_registrar *reg, struct dd_registrar_call *what,
+			   u64 *seq)
 {
 	struct dd_node *node = reg->ctx->node;
 	struct dd_call *call;
@@ -345,13 +345,13 @@ static bool registrar_was_read(struct dd_registrar *reg, u64 seq)
 		call_drop_name(call);
 		list_move_tail(&call->entry, &reg->asked);
 	} else if (there) {
-		dd_call_over(reg, call, 0);
+		call_over(reg, call, 0);
 	}
 	mutex_unlock(&node->registrar_lock);
 	return there;
 }
 
-static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size, loff_t *off)
+static ssize_t registrar_read(struct file *file, char __user *to, size_t size, loff_t *off)
 {
 	struct dd_registrar *reg = file->private_data;
 	struct dd_registrar_call what;
@@ -368,7 +368,7 @@ static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size
 		return -ERESTARTSYS;
 	}
 	while (!err && size - done >= sizeof(what)) {
-		if (dd_registrar_peek(reg, &what, &seq)) {
+		if (registrar_peek(reg, &what, &seq)) {
 			if (copy_to_user(to + done, &what, sizeof(what)))
 				err = -EFAULT;
 			else if (registrar_was_read(reg, seq))
@@ -406,7 +406,7 @@ static int dd_registrar_answer(struct dd_registrar *reg,
 			err = -EINVAL;
 		if (!err) {
 			call->answer = *answer;
-			dd_call_over(reg, call, -(int)answer->error);
+			call_over(reg, call, -(int)answer->error);
 		}
 		break;
 	}
@@ -414,8 +414,8 @@ static int dd_registrar_answer(struct dd_registrar *reg,
 	return err;
 }
 
-static ssize_t dd_registrar_write(struct file *file, const char __user *from, size_t size,
-				  loff_t *off)
+static ssize_t registrar_write(struct file *file, const char __user *from, size_t size,
+			       loff_t *off)
 {
 	struct dd_registrar_answer answer;
 	size_t done = 0;
@@ -435,7 +435,7 @@ static ssize_t dd_registrar_write(struct file *file, const char __user *from, si
 	return done ?: err;
 }
 
-static __poll_t dd_registrar_poll(struct file *file, poll_table *pt)
+static __poll_t registrar_poll(struct file *file, poll_table *pt)
 {
 	struct dd_registrar *reg = file->private_data;
 
@@ -445,7 +445,7 @@ static __poll_t dd_registrar_poll(struct file *file, poll_table *pt)
 }
 
 /* Calls that wait fail with EHOSTDOWN. Another process may become the registrar. */
-static void dd_registrar_end(struct dd_registrar *reg)
+static void registrar_end(struct dd_registrar *reg)
 {
 	struct dd_node *node = reg->ctx->node;
 	struct dd_call *call, *next;
@@ -454,25 +454,25 @@ static void dd_registrar_end(struct dd_registrar *reg)
 	WRITE_ONCE(node->registrar, NULL);
 	list_splice_init(&reg->asked, &reg->queue);
 	list_for_each_entry_safe(call, next, &reg->queue, entry)
-		dd_call_over(reg, call, -EHOSTDOWN);
+		call_over(reg, call, -EHOSTDOWN);
 	mutex_unlock(&node->registrar_lock);
 	dd_events->node(node, DD_CMD_NODE_SET_NTF);
 	dd_ctx_put(reg->ctx);
 	kfree(reg);
 }
 
-static int dd_registrar_release(struct inode *inode, struct file *file)
+static int registrar_release(struct inode *inode, struct file *file)
 {
-	dd_registrar_end(file->private_data);
+	registrar_end(file->private_data);
 	return 0;
 }
 
-static const struct file_operations dd_registrar_fops = {
+static const struct file_operations registrar_fops = {
 	.owner = THIS_MODULE,
-	.release = dd_registrar_release,
-	.poll = dd_registrar_poll,
-	.read = dd_registrar_read,
-	.write = dd_registrar_write,
+	.release = registrar_release,
+	.poll = registrar_poll,
+	.read = registrar_read,
+	.write = registrar_write,
 	.llseek = noop_llseek,
 };
 
@@ -507,7 +507,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		reg->ctx = dd_ctx_get(ctx);
 		WRITE_ONCE(node->registrar, reg);
 		list_for_each_entry(name, &node->registered, entry)
-			dd_call_queue_add(reg, &name->call, name);
+			call_queue_add(reg, &name->call, name);
 	}
 	mutex_unlock(&node->registrar_lock);
 	if (busy) {
@@ -515,8 +515,8 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		return -EBUSY;
 	}
 	dd_events->node(node, DD_CMD_NODE_SET_NTF);
-	fd = anon_inode_getfd("[dd-registrar]", &dd_registrar_fops, reg, O_RDWR | O_CLOEXEC);
+	fd = anon_inode_getfd("[dd-registrar]", &registrar_fops, reg, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		dd_registrar_end(reg);
+		registrar_end(reg);
 	return fd;
 }

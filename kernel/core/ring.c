@@ -79,25 +79,25 @@ static u32 dd_ring_pages(u32 slots)
 	return 1 + slots / DD_PAGE_NOTES;
 }
 
-static size_t dd_ring_bytes(u32 slots)
+static size_t ring_bytes(u32 slots)
 {
 	return struct_size((struct dd_ring *)NULL, page, slots / DD_PAGE_NOTES);
 }
 
-static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
+static void ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 {
 	u32 pages = dd_ring_pages(ring->slots);
 
 	WARN_ON_ONCE(ring->from);
 	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
 	atomic_sub(pages, &ctx->ring_pages);
-	dd_zfree(ctx, ring, dd_ring_bytes(ring->slots));
+	dd_zfree(ctx, ring, ring_bytes(ring->slots));
 }
 
-static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
+static struct dd_ring *ring_create(struct dd_ctx *ctx, u32 slots)
 {
 	u32 i, n = slots / DD_PAGE_NOTES, pages = dd_ring_pages(slots);
-	struct dd_ring *ring = dd_zalloc(ctx, dd_ring_bytes(slots));
+	struct dd_ring *ring = dd_zalloc(ctx, ring_bytes(slots));
 	struct dd_area *area = &ctx->area;
 	int err = -ENOSPC;
 
@@ -108,7 +108,7 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 		err = dd_area_alloc_piece(area, pages * DD_PAGE_UNITS, &ring->unit);
 	if (err) {
 		atomic_sub(pages, &ctx->ring_pages);
-		dd_zfree(ctx, ring, dd_ring_bytes(slots));
+		dd_zfree(ctx, ring, ring_bytes(slots));
 		return ERR_PTR(err);
 	}
 	INIT_LIST_HEAD(&ring->rxs);
@@ -121,7 +121,7 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 	return ring;
 }
 
-static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
+static struct dd_rings *rings_create(struct dd_ctx *ctx)
 {
 	struct dd_rings *rings = dd_zalloc(ctx, sizeof(*rings));
 	int err;
@@ -143,13 +143,13 @@ void dd_rings_free(struct dd_ctx *ctx, struct dd_rings *rings)
 	if (!rings)
 		return;
 	while (rings->n)
-		dd_ring_free(ctx, rings->ring[--rings->n]);
+		ring_free(ctx, rings->ring[--rings->n]);
 	dd_area_free(&ctx->area, rings->unit, 1);
 	dd_zfree(ctx, rings, sizeof(*rings));
 }
 
 /* Make a ring visible to the receiver and to dd_rings_count(). */
-static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
+static void rings_add(struct dd_list *list, struct dd_ring *ring)
 {
 	struct dd_rings *rings = list->rings;
 	u32 n = rings->n;
@@ -176,8 +176,8 @@ static bool windows_fit(struct dd_ring_prealloc *pre, const struct dd_ring *ring
 }
 
 /* Give a ring without a sender to @ctx, with the windows of @pre. */
-static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
-			  struct dd_ring_prealloc *pre)
+static void ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
+		       struct dd_ring_prealloc *pre)
 {
 	struct dd_direct_rx *rx, *next;
 	u32 i;
@@ -212,7 +212,7 @@ static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
  * posted: the notes behind them are to be read. The windows are revoked, so no
  * sender writes to the ring any more.
  */
-static void dd_ring_fill_holes(struct dd_ring *ring)
+static void ring_fill_holes(struct dd_ring *ring)
 {
 	u64 head = dd_ring_head(ring), pos = head + ring->slots;
 
@@ -229,8 +229,8 @@ static void dd_ring_fill_holes(struct dd_ring *ring)
 	}
 }
 
-static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
-				   u32 slots, struct dd_ring_prealloc *pre)
+static struct dd_ring *ring_new(struct dd_list *list, struct dd_ctx *ctx,
+				u32 slots, struct dd_ring_prealloc *pre)
 {
 	struct dd_rings *rings = list->rings;
 	struct dd_ring *ring = pre->ring;
@@ -251,8 +251,8 @@ static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
 	if (!windows_fit(pre, ring))
 		return ERR_PTR(-EAGAIN);
 	pre->ring = NULL;
-	dd_ring_claim(ring, ctx, pre);
-	dd_rings_add(list, ring);
+	ring_claim(ring, ctx, pre);
+	rings_add(list, ring);
 	return ring;
 }
 
@@ -273,13 +273,13 @@ int dd_ring_prealloc_fill(struct dd_ring_prealloc *pre, struct dd_list *list, st
 	void *p = NULL;
 
 	if (!dd_rings_of(list) && !pre->rings) {
-		p = dd_rings_create(owner);
+		p = rings_create(owner);
 		pre->rings = IS_ERR(p) ? NULL : p;
 	}
 	if (!IS_ERR(p) && pre->want_slots) {
 		if (pre->ring)
-			dd_ring_free(owner, pre->ring);
-		p = dd_ring_create(owner, pre->want_slots);
+			ring_free(owner, pre->ring);
+		p = ring_create(owner, pre->want_slots);
 		pre->ring = IS_ERR(p) ? NULL : p;
 		if (p == ERR_PTR(-ENOSPC) || p == ERR_PTR(-EDQUOT))
 			p = NULL;
@@ -305,7 +305,7 @@ void dd_ring_prealloc_free(struct dd_ring_prealloc *pre, struct dd_ctx *owner)
 {
 	dd_rings_free(owner, pre->rings);
 	if (pre->ring)
-		dd_ring_free(owner, pre->ring);
+		ring_free(owner, pre->ring);
 	dd_window_revoke(pre->notes);
 	dd_window_revoke(pre->view);
 }
@@ -347,10 +347,10 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 			idle = ring;
 	}
 	if (!idle)
-		return dd_ring_new(list, ctx, slots, pre);
+		return ring_new(list, ctx, slots, pre);
 	if (!windows_fit(pre, idle))
 		return ERR_PTR(-EAGAIN);
-	dd_ring_claim(idle, ctx, pre);
+	ring_claim(idle, ctx, pre);
 	return idle;
 }
 
@@ -389,7 +389,7 @@ void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end)
 	dd_window_revoke(ring->view);
 	ring->notes = NULL;
 	ring->view = NULL;
-	dd_ring_fill_holes(ring);
+	ring_fill_holes(ring);
 	dd_ctx_put(ring->from);
 	ring->from = NULL;
 }

@@ -12,8 +12,8 @@
 #include "core/ring.h"
 
 /* @key: the reader's position, or NULL to wake every waiter. */
-static int dd_ring_wait_wake(struct wait_queue_entry *entry, unsigned int mode,
-			     int sync, void *key)
+static int ring_wait_wake(struct wait_queue_entry *entry, unsigned int mode,
+			  int sync, void *key)
 {
 	const struct dd_ring_waiter *w = container_of(entry,
 						      struct dd_ring_waiter,
@@ -33,7 +33,7 @@ static int dd_ring_wait_wake(struct wait_queue_entry *entry, unsigned int mode,
 void dd_ring_wait_init(struct dd_ring_waiter *w, struct dd_ring *ring, u64 pos)
 {
 	init_wait(&w->entry);
-	w->entry.func = dd_ring_wait_wake;
+	w->entry.func = ring_wait_wake;
 	w->ring = ring;
 	w->pos = pos;
 }

@@ -25,7 +25,7 @@
 
 #define DD_FS_MAGIC	0x44446673
 
-static struct vfsmount *dd_mnt;
+static struct vfsmount *mnt;
 
 static int fs_init_context(struct fs_context *fc)
 {
@@ -41,20 +41,20 @@ static struct file_system_type dd_fs = {
 
 int dd_window_init(void)
 {
-	dd_mnt = kern_mount(&dd_fs);
-	return PTR_ERR_OR_ZERO(dd_mnt);
+	mnt = kern_mount(&dd_fs);
+	return PTR_ERR_OR_ZERO(mnt);
 }
 
 void dd_window_exit(void)
 {
-	kern_unmount(dd_mnt);
+	kern_unmount(mnt);
 }
 
 int dd_windows_init(struct dd_windows *ws)
 {
 	init_rwsem(&ws->lock);
 	xa_init_flags(&ws->all, XA_FLAGS_ACCOUNT);
-	ws->inode = alloc_anon_inode(dd_mnt->mnt_sb);
+	ws->inode = alloc_anon_inode(mnt->mnt_sb);
 	return PTR_ERR_OR_ZERO(ws->inode);
 }
 

@@ -71,7 +71,7 @@ static int dd_flush(struct file *file, fl_owner_t id)
 
 /* ---- mmap --------------------------------------------------------------- */
 
-static void dd_area_vm_open(struct vm_area_struct *vma)
+static void area_vm_open(struct vm_area_struct *vma)
 {
 	struct dd_ctx *ctx = vma->vm_private_data;
 
@@ -83,20 +83,20 @@ static void dd_area_vm_open(struct vm_area_struct *vma)
  * caller holds mmap_lock, which other paths take inside the locks that ending a
  * context needs, so a worker ends the context, or dd_flush(), whichever is first.
  */
-static void dd_area_vm_close(struct vm_area_struct *vma)
+static void area_vm_close(struct vm_area_struct *vma)
 {
 	struct dd_ctx *ctx = vma->vm_private_data;
 
 	if (!atomic_dec_and_test(&ctx->area_maps))
 		return;
-	/* Not mapped again: mmap_lock excludes dd_area_mmap(). */
+	/* Not mapped again: mmap_lock excludes area_mmap(). */
 	atomic_set(&ctx->area_maps, -1);
 	dd_ctx_get(ctx);
 	if (!queue_work(dd_wq, &ctx->end_work))
 		dd_ctx_put(ctx);
 }
 
-static vm_fault_t dd_area_vm_fault(struct vm_fault *vmf)
+static vm_fault_t area_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_ctx *ctx = vmf->vma->vm_private_data;
 	struct page *page = dd_area_page(&ctx->area, vmf->pgoff);
@@ -108,14 +108,14 @@ static vm_fault_t dd_area_vm_fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static const struct vm_operations_struct dd_area_vm_ops = {
-	.open = dd_area_vm_open,
-	.close = dd_area_vm_close,
+static const struct vm_operations_struct area_vm_ops = {
+	.open = area_vm_open,
+	.close = area_vm_close,
 	.may_split = dd_vm_may_split,
-	.fault = dd_area_vm_fault,
+	.fault = area_vm_fault,
 };
 
-static int dd_area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
+static int area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
 	if (vma->vm_end - vma->vm_start > DD_AREA_SIZE)
 		return -EINVAL;
@@ -127,7 +127,7 @@ static int dd_area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	 */
 	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = ctx;
-	vma->vm_ops = &dd_area_vm_ops;
+	vma->vm_ops = &area_vm_ops;
 	return 0;
 }
 
@@ -141,7 +141,7 @@ static int dd_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
 		return -EINVAL;
 	if (vma->vm_pgoff == DD_AREA_OFFSET >> PAGE_SHIFT)
-		return dd_area_mmap(ctx, vma);
+		return area_mmap(ctx, vma);
 	if (xa_load(&ctx->windows.all, vma->vm_pgoff))
 		return dd_window_mmap(&ctx->windows, vma);
 	return dd_region_mmap(ctx, vma);
@@ -283,8 +283,8 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(IMPORT_LIST, import_list, depth, .no_result = true),
 };
 
-static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
-			   void __user *uarg)
+static int ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
+			void __user *uarg)
 {
 	u64 arg[DD_ARG_MAX / sizeof(u64)];
 	u32 size;
@@ -312,7 +312,7 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 }
 
 /* ioctls that take an id. */
-static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
+static long ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 {
 	struct dd_list *list;
 
@@ -357,11 +357,11 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (cmd != _IO(DD_IOC_TYPE, nr))
 		return -ENOTTY;
 	if (nr >= ARRAY_SIZE(dd_ioctls))
-		return dd_ioctl_id(ctx, cmd, arg);
+		return ioctl_id(ctx, cmd, arg);
 	nr = array_index_nospec(nr, ARRAY_SIZE(dd_ioctls));
 	if (!dd_ioctls[nr].fn)
-		return dd_ioctl_id(ctx, cmd, arg);
-	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
+		return ioctl_id(ctx, cmd, arg);
+	return ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
 }
 
 /* A serial does not fit a 32-bit long: its address is passed. */
@@ -432,7 +432,7 @@ static const struct file_operations dd_fops = {
 	.fasync = dd_fasync,
 };
 
-static struct miscdevice dd_misc = {
+static struct miscdevice misc = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "dd",
 	.fops = &dd_fops,
@@ -441,10 +441,10 @@ static struct miscdevice dd_misc = {
 
 int dd_chardev_init(void)
 {
-	return misc_register(&dd_misc);
+	return misc_register(&misc);
 }
 
 void dd_chardev_exit(void)
 {
-	misc_deregister(&dd_misc);
+	misc_deregister(&misc);
 }

@@ -24,25 +24,25 @@
 #include "direct/direct.h"
 #include "direct/trace.h"
 
-static bool dd_direct_on = true;
+static bool direct_on = true;
 
-module_param_named(direct, dd_direct_on, bool, 0644);
+module_param_named(direct, direct_on, bool, 0644);
 MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 
 /* ---- granting ----------------------------------------------------------- */
 
 /* Whether the import is of a connection within this node. */
-static bool dd_direct_local(const struct dd_import *imp)
+static bool direct_local(const struct dd_import *imp)
 {
 	return imp->chan->link == &dd_link_local_put;
 }
 
-static int dd_direct_allowed(const struct dd_import *imp)
+static int direct_allowed(const struct dd_import *imp)
 {
 	const struct dd_segment *seg = imp->chan->seg;
 
 	/* Messages are at most INT_MAX bytes long, so larger blocks are refused. */
-	if (!READ_ONCE(dd_direct_on) || !dd_direct_local(imp) ||
+	if (!READ_ONCE(direct_on) || !direct_local(imp) ||
 	    !seg->mem.length || seg->mem.length > INT_MAX ||
 	    !PAGE_ALIGNED(seg->mem.offset) || !PAGE_ALIGNED(seg->mem.length))
 		return -EOPNOTSUPP;
@@ -56,7 +56,7 @@ static int dd_direct_allowed(const struct dd_import *imp)
  * Whether the segment may hold data that the sender must not read: data of the
  * receiver, if that is another user, or of earlier importers.
  */
-static bool dd_direct_must_zero(const struct dd_import *imp)
+static bool direct_must_zero(const struct dd_import *imp)
 {
 	const struct dd_segment *seg = imp->chan->seg;
 
@@ -68,7 +68,7 @@ static bool dd_direct_must_zero(const struct dd_import *imp)
  * 0 if every message that was sent through the kernel has been read, so that
  * direct messages come after them. The channel is locked.
  */
-static int dd_direct_drained(const struct dd_import *imp)
+static int direct_drained(const struct dd_import *imp)
 {
 	const struct dd_channel *ch = imp->chan;
 
@@ -85,7 +85,7 @@ static int dd_direct_drained(const struct dd_import *imp)
  * deposits are made: while the channel is not dead, the block belongs to this
  * connection. No mutex of the receiver is held.
  */
-static int dd_direct_zero(struct dd_import *imp)
+static int direct_zero(struct dd_import *imp)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_bytes *mem = &ch->seg->mem;
@@ -94,7 +94,7 @@ static int dd_direct_zero(struct dd_import *imp)
 
 	do {
 		spin_lock(&ch->lock);
-		err = ch->dead ? -ECONNRESET : dd_direct_drained(imp);
+		err = ch->dead ? -ECONNRESET : direct_drained(imp);
 		end = err ? done : min(done + DD_COPY_CHUNK, mem->length);
 		for (; done < end; done += PAGE_SIZE)
 			memset(mem->region->pages[(mem->offset + done) >>
@@ -113,7 +113,7 @@ static int dd_direct_zero(struct dd_import *imp)
  * Name the ring in the connection state of the receiver's own import. It is written under the
  * lock of the channel that its requests go to.
  */
-static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
+static void direct_name_ring(const struct dd_channel *ch, u32 unit)
 {
 	struct dd_import *back = ch->back;
 
@@ -135,8 +135,8 @@ struct direct_prealloc {
 };
 
 /* The caller's context is locked; no lock of the receiver is held. */
-static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
-			     struct direct_prealloc *pre)
+static int direct_prepare(struct dd_import *imp, struct dd_list *list,
+			  struct direct_prealloc *pre)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_window *win;
@@ -151,8 +151,8 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 			return PTR_ERR(win);
 		pre->rx->block = win;
 		INIT_LIST_HEAD(&pre->rx->on_ring);
-		if (dd_direct_must_zero(imp))
-			err = dd_direct_zero(imp);
+		if (direct_must_zero(imp))
+			err = direct_zero(imp);
 		if (err)
 			return err;
 	}
@@ -161,9 +161,9 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
-/* -EAGAIN: @pre lacks something; see dd_direct_prepare(). */
-static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
-			  struct direct_prealloc *pre)
+/* -EAGAIN: @pre lacks something; see direct_prepare(). */
+static int direct_make(struct dd_import *imp, struct dd_list *list,
+		       struct direct_prealloc *pre)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_segment *seg = ch->seg;
@@ -177,17 +177,17 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	 * an unread message cannot be zeroed. Once it has been zeroed, it holds messages
 	 * of this sender only.
 	 */
-	if (READ_ONCE(imp->submitted) && dd_direct_must_zero(imp))
+	if (READ_ONCE(imp->submitted) && direct_must_zero(imp))
 		return -EACCES;
 	spin_lock(&ch->lock);
-	err = dd_direct_drained(imp);
+	err = direct_drained(imp);
 	spin_unlock(&ch->lock);
 	if (err)
 		return err;
 	if (!rx)
 		return -EAGAIN;
 	/* Even if no ring is free: after a message it cannot be zeroed. */
-	if (dd_direct_must_zero(imp) && seg->ops)
+	if (direct_must_zero(imp) && seg->ops)
 		seg->ops->zeroed(seg);
 	seg->data = DD_DATA_SHOWN;
 	rx->cs = ch->back->cs;
@@ -202,7 +202,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 		       (seg->mem.offset >> PAGE_SHIFT));
 	/* From here on the notes come by the ring. */
 	spin_lock(&ch->lock);
-	err = ch->closing ? -ECONNRESET : dd_direct_drained(imp);
+	err = ch->closing ? -ECONNRESET : direct_drained(imp);
 	if (!err) {
 		rx->base = imp->submitted;
 		ch->direct_rx = rx;
@@ -215,7 +215,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 		dd_ring_leave(rx->ring, rx->slots, 0);
 		return err;
 	}
-	dd_direct_name_ring(ch, rx->ring->unit);
+	direct_name_ring(ch, rx->ring->unit);
 	pre->rx = NULL;
 	list_add(&rx->on_ring, &rx->ring->rxs);
 	trace_dd_direct_grant(imp, rx->ring->unit, rx->base);
@@ -223,43 +223,43 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 }
 
 /* Messages sent by an import, as stated by its owner. */
-static u64 dd_direct_count(const struct dd_import *imp)
+static u64 direct_count(const struct dd_import *imp)
 {
 	return READ_ONCE(*(const u64 *)imp->cs->sq[0].meta);
 }
 
 /* The part of @n that was sent directly. */
-static u64 dd_direct_new(u64 n, const struct dd_direct_rx *rx)
+static u64 direct_new(u64 n, const struct dd_direct_rx *rx)
 {
 	return n - min(n, rx->base);
 }
 
 /* The sender no longer sees the receiver's block. */
-static void dd_direct_hide(struct dd_direct_rx *rx)
+static void direct_hide(struct dd_direct_rx *rx)
 {
 	dd_window_revoke(rx->block);
 	rx->block = NULL;
 }
 
-/* Give back what dd_direct_make() granted; nothing was sent. List locked. */
-static int dd_direct_drop(struct dd_import *imp)
+/* Give back what direct_make() granted; nothing was sent. List locked. */
+static int direct_drop(struct dd_import *imp)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_direct_rx *rx = ch->direct_rx;
 
 	if (!rx)
 		return 0;
-	if (READ_ONCE(imp->submitted) != rx->base || dd_direct_count(imp) != rx->base)
+	if (READ_ONCE(imp->submitted) != rx->base || direct_count(imp) != rx->base)
 		return -EBUSY;
 	trace_dd_direct_revoke(imp, rx->ring->unit, rx->base);
 	spin_lock(&ch->lock);
 	ch->direct_rx = NULL;
 	WRITE_ONCE(imp->path, DD_PATH_KERNEL);
 	spin_unlock(&ch->lock);
-	dd_direct_name_ring(ch, 0);
+	direct_name_ring(ch, 0);
 	list_del_init(&rx->on_ring);
 	dd_ring_leave(rx->ring, rx->slots, 0);
-	dd_direct_hide(rx);
+	direct_hide(rx);
 	/* A thread that waits for this ring gets -EINVAL. */
 	wake_up_interruptible_all(&rx->ring->wait);
 	kfree(rx);
@@ -270,7 +270,7 @@ static int dd_direct_drop(struct dd_import *imp)
  * The connection is over and its grant revoked. Tell the sender how far its notes
  * were delivered; that position is less than a ring away from its last note.
  */
-static int dd_direct_over(const struct dd_import *imp, struct dd_direct *arg)
+static int direct_over(const struct dd_import *imp, struct dd_direct *arg)
 {
 	if (!(arg->flags & DD_DIRECT_DROP))
 		return -ECONNRESET;
@@ -279,8 +279,8 @@ static int dd_direct_over(const struct dd_import *imp, struct dd_direct *arg)
 }
 
 /* With the list of the channel locked. */
-static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
-			    struct direct_prealloc *pre, struct dd_direct *arg)
+static int direct_locked(struct dd_import *imp, struct dd_list *list,
+			 struct direct_prealloc *pre, struct dd_direct *arg)
 {
 	struct dd_channel *ch = imp->chan;
 	const struct dd_direct_rx *rx;
@@ -294,11 +294,11 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 	if (READ_ONCE(ch->closing))
 		dd_direct_revoke(ch);
 	if (ch->dead || ch->closing)
-		return dd_direct_over(imp, arg);
+		return direct_over(imp, arg);
 	if (arg->flags & DD_DIRECT_DROP)
-		return dd_direct_drop(imp);
+		return direct_drop(imp);
 	if (!ch->direct_rx)
-		err = dd_direct_make(imp, list, pre);
+		err = direct_make(imp, list, pre);
 	if (err)
 		return err;
 	rx = ch->direct_rx;
@@ -314,28 +314,28 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 }
 
 /* The caller's context is locked, so its import stays. */
-static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
+static int direct_import(struct dd_import *imp, struct dd_direct *arg)
 {
 	struct direct_prealloc pre = {};
 	struct dd_list *list;
 	int err, tries = 8;
 
-	err = dd_direct_allowed(imp);
-	if (err && !(arg->flags & DD_DIRECT_DROP && dd_direct_local(imp)))
+	err = direct_allowed(imp);
+	if (err && !(arg->flags & DD_DIRECT_DROP && direct_local(imp)))
 		return err;
 	list = dd_channel_hold_list(imp->chan);
 	if (!list)
-		return dd_direct_over(imp, arg);
+		return direct_over(imp, arg);
 	do {
 		err = mutex_lock_killable(&list->lock);
 		if (err)
 			break;
-		err = dd_direct_locked(imp, list, &pre, arg);
+		err = direct_locked(imp, list, &pre, arg);
 		mutex_unlock(&list->lock);
 		if (err != -EAGAIN)
 			break;
 		/* Other senders may take the rings that memory was allocated for. */
-		err = --tries ? dd_direct_prepare(imp, list, &pre) : -EBUSY;
+		err = --tries ? direct_prepare(imp, list, &pre) : -EBUSY;
 	} while (!err);
 	dd_ring_prealloc_free(&pre.ring, list->obj.ctx);
 	if (pre.rx)
@@ -367,9 +367,9 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	if (ctx->dead)
 		err = -ESTALE;
 	else if (!dd_local_import_is(imp))
-		err = dd_direct_import(imp, arg);
+		err = direct_import(imp, arg);
 	/* The import of an export, whose notes the kernel posts. */
-	else if (!READ_ONCE(dd_direct_on))
+	else if (!READ_ONCE(direct_on))
 		err = -EOPNOTSUPP;
 	else if (!READ_ONCE(ctx->node->up))
 		err = -ENETDOWN;
@@ -387,7 +387,7 @@ static void direct_set_counts(struct dd_channel *ch, u64 arrived)
 {
 	struct dd_direct_rx *rx = ch->direct_rx;
 	struct dd_import *imp = ch->importer;
-	u64 n = dd_direct_count(imp), most;
+	u64 n = direct_count(imp), most;
 	struct dd_segment *seg = ch->seg;
 
 	spin_lock(&ch->lock);
@@ -410,7 +410,7 @@ static void direct_set_counts(struct dd_channel *ch, u64 arrived)
 	}
 	/* Together with the counter: dd_direct_open() reads both. */
 	WRITE_ONCE(imp->path, DD_PATH_COUNTED);
-	dd_stat_add(imp->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
+	dd_stat_add(imp->obj.ctx->node, DD_STAT_DIRECT, direct_new(n, rx));
 	spin_unlock(&ch->lock);
 	trace_dd_direct_revoke(imp, rx->ring->unit, n);
 }
@@ -424,7 +424,7 @@ static void direct_set_counts(struct dd_channel *ch, u64 arrived)
  * Returns the position after the last note of this connection, or the reader's
  * position if none of its notes is unread.
  */
-static u64 dd_direct_arrived(const struct dd_channel *ch)
+static u64 direct_arrived(const struct dd_channel *ch)
 {
 	struct dd_direct_rx *rx = ch->direct_rx;
 	const struct dd_ring *ring = rx->ring;
@@ -449,7 +449,7 @@ static u64 dd_direct_arrived(const struct dd_channel *ch)
  * The dead word was set before. A sender that finds it zero after its stores made
  * them before the barrier below, so they are found here, and the receiver is
  * notified of the close later. A sender that finds it set asks which notes were
- * delivered: dd_direct_over().
+ * delivered: direct_over().
  *
  * Return: the position after the last unread note, 0 if all were read.
  */
@@ -467,9 +467,9 @@ u64 dd_direct_revoke(struct dd_channel *ch)
 		 * exchange by which the sender stores a note.
 		 */
 		smp_mb();
-		arrived = dd_direct_arrived(ch);
+		arrived = direct_arrived(ch);
 		dd_ring_leave(rx->ring, rx->slots, rx->end);
-		dd_direct_hide(rx);
+		direct_hide(rx);
 		direct_set_counts(ch, arrived);
 	}
 	return rx->end;
@@ -488,7 +488,7 @@ void dd_direct_release(struct dd_channel *ch)
 
 	if (!list)
 		return;
-	/* The importer may ask dd_direct_locked() even now: it must not find @rx. */
+	/* The importer may ask direct_locked() even now: it must not find @rx. */
 	mutex_lock(&list->lock);
 	rx = ch->direct_rx;
 	ch->direct_rx = NULL;
@@ -516,7 +516,7 @@ int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 
 	rcu_read_lock();
 	imp = dd_import_find(ctx, serial);
-	if (!imp || !dd_direct_local(imp))
+	if (!imp || !direct_local(imp))
 		goto out;
 	ch = imp->chan;
 	spin_lock(&ch->lock);
@@ -533,7 +533,7 @@ out:
 }
 
 /* 0 if the receiver has read up to the position, -EAGAIN, or an error. */
-static int dd_direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w)
+static int direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w)
 {
 	struct dd_channel *ch = imp->chan;
 	int err = -EINVAL;
@@ -576,14 +576,14 @@ int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout)
 	/* The ring is valid as long as the list; @direct_rx, while the channel is alive. */
 	dd_ring_wait_init(&w, !ch->dead && ch->direct_rx ? ch->direct_rx->ring : NULL, pos);
 	spin_unlock(&ch->lock);
-	err = dd_direct_reached(imp, &w);
+	err = direct_reached(imp, &w);
 	/* -EAGAIN implies that there is a ring. */
 	if (err != -EAGAIN || over)
 		goto out;
 	for (;;) {
 		prepare_to_wait(&w.ring->wait, &w.entry, TASK_INTERRUPTIBLE);
 		dd_ring_wait_arm(&w);
-		err = dd_direct_reached(imp, &w);
+		err = direct_reached(imp, &w);
 		if (err == -EAGAIN && over)
 			err = -ETIMEDOUT;
 		else if (err == -EAGAIN && signal_pending(current))
@@ -611,7 +611,7 @@ out:
 u64 dd_direct_sent(const struct dd_import *imp)
 {
 	if (READ_ONCE(imp->path) == DD_PATH_DIRECT)
-		return dd_direct_count(imp);
+		return direct_count(imp);
 	return READ_ONCE(imp->submitted);
 }
 
@@ -621,7 +621,7 @@ u64 dd_direct_sent(const struct dd_import *imp)
  */
 u64 dd_direct_last(const struct dd_import *imp)
 {
-	return imp->path == DD_PATH_COUNTED ? dd_direct_count(imp) : READ_ONCE(imp->submitted);
+	return imp->path == DD_PATH_COUNTED ? direct_count(imp) : READ_ONCE(imp->submitted);
 }
 
 /* Messages that an open import has sent directly; else 0. */
@@ -629,11 +629,11 @@ u64 dd_direct_open(const struct dd_import *imp)
 {
 	u64 n = 0;
 
-	if (!dd_direct_local(imp))
+	if (!direct_local(imp))
 		return 0;
 	spin_lock(&imp->chan->lock);
 	if (imp->path == DD_PATH_DIRECT)
-		n = dd_direct_new(dd_direct_count(imp), imp->chan->direct_rx);
+		n = direct_new(direct_count(imp), imp->chan->direct_rx);
 	spin_unlock(&imp->chan->lock);
 	return n;
 }

@@ -314,7 +314,7 @@ static void channel_close(struct channel *ch)
 static const struct dd_note *list_read(struct dd_list *list)
 {
 	u64 pos = list->head->head, geometry = list->head->geometry;
-	const struct dd_note *note = dd_list_slot(list, geometry, pos);
+	const struct dd_note *note = list_slot(list, geometry, pos);
 
 	if (note->seq != pos + 1)
 		return NULL;
@@ -550,7 +550,7 @@ static void list__growth_ends_whatever_the_reader_writes(struct kunit *test)
 
 	channel_open(test, ch, list, 4, 3);
 	KUNIT_ASSERT_TRUE(test, channel_send(ch));
-	dd_list_slot(list, list->geometry, 0)->seq = 0;
+	list_slot(list, list->geometry, 0)->seq = 0;
 	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100, 1), 0);
 	refcount_inc(&list->obj.users);
 	KUNIT_EXPECT_GE(test, dd_geometry_slots(list->geometry), 105u);

@@ -11,6 +11,6 @@ make -s selftests >&2 || exit
 
 echo "TAP version 13"
 vm_list kcsan selftests/core/kcsan.list
-red plain-counter 200 'KCSAN: data-race in dd_local_put' \
+red plain-counter 200 'KCSAN: data-race in local_put' \
 	'DD_DIRECT=0 build/selftests/stress_flow many_senders' KERNEL=kcsan
 finish

@@ -44,7 +44,7 @@ static inline bool asleep_in(pid_t pid, long nr)
 		return sscanf(buf, "%ld", &in) == 1 && in == nr;
 	read_proc(pid, "stack", buf, sizeof(buf));
 	return strstr(buf, nr == SYS_ioctl ? " dd_ioctl+" :
-			   nr == SYS_read ? " dd_list_fd_read+" :
+			   nr == SYS_read ? " list_fd_read+" :
 			   nr == SYS_clock_nanosleep ? " do_nanosleep+" : " do_sys_poll+");
 }
 
