@@ -403,6 +403,38 @@ DDI_HOT int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigne
 	return ret == -EAGAIN ? 0 : ret;
 }
 
+/*
+ * Receive a message without metadata, of a known connection, from the current ring of a
+ * locked list. recv_slow() does the rest.
+ */
+static DDI_INLINE bool recv_fast(struct dd *h, struct ddi_list *l, void *to,
+				 unsigned int options, bool direct)
+{
+	const struct ddi_direct_rx *rx = l->cur;
+	struct dd_note note;
+	struct found f;
+
+	if (direct ? !direct_look(rx, ddi_load(&rx->state->head), &f) :
+		     !own_look(l, &note, &f)) {
+		/* All rings are to be looked at next. */
+		l->streak = 0;
+		return false;
+	}
+	if (ddi_unlikely(f.type != DD_NOTE_DATA) || ddi_unlikely(!known(h, &f, direct)))
+		return false;
+	f.words = 0;
+	consumed(&f, fill(to, options & DDI_RECV_BRIEF, &f));
+	release(h, l, &f);
+	return true;
+}
+
+/* The same, of either kind of ring. */
+DDI_HOT static DDI_NOINLINE bool recv_found(struct dd *h, struct ddi_list *l, void *to,
+					    unsigned int options)
+{
+	return l->cur ? recv_fast(h, l, to, options, true) : recv_fast(h, l, to, options, false);
+}
+
 /* Receive a note of any type, or wait for one; @locked is NULL or a list to unlock first. */
 DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 					  unsigned int options, int64_t timeout,
@@ -430,41 +462,14 @@ DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 		ret = ddi_list_wait(h, l, list, options, deadline);
 		if (ret)
 			return ret;
+		/* Most often the message is in the ring of the last one. */
+		ddi_lock(&l->lock);
+		ret = ddi_load_acquire(&l->head->id) == (uint32_t)list &&
+		      recv_found(h, l, to, options);
+		ddi_unlock(&l->lock);
+		if (ret)
+			return 0;
 	}
-}
-
-/*
- * Receive a message without metadata, of a known connection, from the current ring of a
- * locked list. recv_slow() does the rest.
- */
-static DDI_INLINE bool recv_fast(struct dd *h, struct ddi_list *l, void *to,
-				 unsigned int options, bool direct)
-{
-	const struct ddi_direct_rx *rx = l->cur;
-	struct dd_note note;
-	struct found f;
-
-	if (direct ? !direct_look(rx, ddi_load(&rx->state->head), &f) :
-		     !own_look(l, &note, &f)) {
-		/* All rings are to be looked at next. */
-		l->streak = 0;
-		return false;
-	}
-	if (ddi_unlikely(f.type != DD_NOTE_DATA) || ddi_unlikely(!known(h, &f, direct)))
-		return false;
-	f.words = 0;
-	consumed(&f, fill(to, options & DDI_RECV_BRIEF, &f));
-	release(h, l, &f);
-	return true;
-}
-
-/* As ddi_recv(), from the ring of a locked list that the kernel writes. */
-static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int options,
-				 int64_t timeout, struct ddi_list *l)
-{
-	if (recv_fast(h, l, to, options, false))
-		return ddi_unlock(&l->lock);
-	return recv_slow(h, list, to, options, timeout, l);
 }
 
 /*
@@ -481,9 +486,8 @@ DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int
 	if (ddi_unlikely(ddi_load_acquire(&l->head->id) != (uint32_t)list) ||
 	    ddi_unlikely(--l->streak < 0))
 		return recv_slow(h, list, to, options, timeout, l);
-	if (!ddi_load(&l->cur))
-		return recv_own(h, list, to, options, timeout, l);
-	if (recv_fast(h, l, to, options, true))
+	if (ddi_likely(l->cur) ? recv_fast(h, l, to, options, true) :
+				 recv_found(h, l, to, options))
 		return ddi_unlock(&l->lock);
 	return recv_slow(h, list, to, options, timeout, l);
 }
