@@ -380,6 +380,27 @@ TEST(a_key_with_a_process_id_ends_with_the_process)
 	kill_child(pid);
 }
 
+/*
+ * Wait until a process executes a program of this name. exec() wakes a parent that waits in
+ * vfork() shortly before it replaces the memory, and sets the name after that.
+ */
+static void wait_program(pid_t pid, const char *name)
+{
+	char path[32], comm[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	do {
+		FILE *f = fopen(path, "r");
+
+		if (!f || !fgets(comm, sizeof(comm), f))
+			comm[0] = 0;
+		if (f)
+			fclose(f);
+		comm[strcspn(comm, "\n")] = 0;
+		sched_yield();
+	} while (comm[0] && strcmp(comm, name));
+}
+
 TEST(a_key_with_a_process_id_ends_with_the_program)
 {
 	struct dd_import_make i;
@@ -391,6 +412,7 @@ TEST(a_key_with_a_process_id_ends_with_the_program)
 	pid = share(&c, sharer_executes);
 	ASSERT_LT(0, pid);
 	ASSERT_TRUE(c.made);
+	wait_program(pid, "sleep");
 	EXPECT_LE(0, kill(pid, 0));
 	EXPECT_ERR(ECONNREFUSED, import_key(&im, &c.s, 0, &i));
 	kill_child(pid);
