@@ -197,19 +197,19 @@ static u32 dd_remote_word(const struct dd_tp_msg *msg)
 	return msg->op == DD_WIRE_CAS4 ? sizeof(u32) : sizeof(u64);
 }
 
-static void dd_remote_fill(struct dd_note *rec, const void *arg)
+static void dd_remote_fill(struct dd_note *to, const void *arg)
 {
 	const struct dd_remote_note *note = arg;
 	const struct dd_tp_msg *msg = note->msg;
 
-	rec->op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
+	to->op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
 		  msg->op == DD_WIRE_NOTE ? DD_OP_NOTE : DD_OP_CAS;
-	rec->meta_count = msg->meta_count;
-	rec->offset = msg->dst;
-	rec->len = rec->op == DD_OP_CAS ? dd_remote_word(msg) : msg->len;
-	rec->word = note->word;
-	rec->tag = msg->tag;
-	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+	to->meta_count = msg->meta_count;
+	to->offset = msg->dst;
+	to->len = to->op == DD_OP_CAS ? dd_remote_word(msg) : msg->len;
+	to->word = note->word;
+	to->tag = msg->tag;
+	memcpy(to->meta, msg->meta, sizeof(to->meta));
 }
 
 /* Post the note that dd_remote_complete() has prepared. */

@@ -84,13 +84,13 @@ void dd_channel_live(struct dd_channel *ch)
 	spin_unlock_bh(&ch->lock);
 }
 
-static bool channel_post(struct dd_channel *ch, const struct dd_note *rec)
+static bool channel_post(struct dd_channel *ch, const struct dd_note *note)
 {
 	struct dd_list *list = ch->seg->list;
 	u64 pos;
 
 	if (!dd_credit_ok(ch->credit, dd_list_head_pos(list)) ||
-	    !dd_list_post(list, rec, &pos))
+	    !dd_list_post(list, note, &pos))
 		return false;
 	dd_credit_get(ch->credit, pos);
 	return true;
@@ -105,7 +105,7 @@ static bool pend(struct dd_channel *ch)
 
 /**
  * dd_channel_withhold() - queue the note of a message until a slot is free
- * @ch: the channel, locked; the note is in @rec
+ * @ch: the channel, locked; the note is in @note
  *
  * Return: true if a slot has become free meanwhile and the note is posted.
  */
@@ -129,7 +129,7 @@ bool dd_channel_retry(struct dd_channel *ch)
 	if (ch->dead || !ch->withheld)
 		return false;
 	dd_list_unpend(ch->seg->list, &ch->pend);
-	while (!channel_post(ch, &ch->rec))
+	while (!channel_post(ch, &ch->note))
 		if (!pend(ch))
 			return false;
 	ch->withheld = false;
@@ -142,11 +142,11 @@ bool dd_channel_retry(struct dd_channel *ch)
  * dd_channel_revoke() - revoke a channel: nothing is deposited afterwards
  * @ch: the channel, locked and not dead; its list is locked as well, so that the ring is
  *	not being moved
- * @rec: a last note to post, in the slot that the channel has reserved for it; or NULL
+ * @note: a last note to post, in the slot that the channel has reserved for it; or NULL
  *
  * If a note is withheld it is posted first, in the slot reserved for that.
  */
-void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *rec)
+void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *note)
 {
 	struct dd_list *list = ch->seg->list;
 	u64 pos;
@@ -155,12 +155,12 @@ void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *rec)
 	lockdep_assert_held(&ch->lock);
 	if (ch->withheld) {
 		dd_list_unpend(list, &ch->pend);
-		if (!WARN_ON_ONCE(!dd_list_post(list, &ch->rec, &pos)))
+		if (!WARN_ON_ONCE(!dd_list_post(list, &ch->note, &pos)))
 			ch->credit->extra = pos + 1;
 		ch->withheld = false;
 		ch->link->posted(ch);
 	}
-	if (rec && !WARN_ON_ONCE(!dd_list_post(list, rec, &pos)))
+	if (note && !WARN_ON_ONCE(!dd_list_post(list, note, &pos)))
 		ch->credit->extra = pos + 1;
 	ch->dead = true;
 }

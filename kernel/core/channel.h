@@ -20,7 +20,7 @@ struct dd_link_ops;
  *	claimed
  * @dead: revoked
  * @closing: about to be revoked; the dead word of the importer is set
- * @withheld: a message is in place whose note, @rec, waits for a slot
+ * @withheld: a message is in place whose note, @note, waits for a slot
  * @rights: DD_RIGHT_*
  * @node: number of the importer's node
  * @id: random, names the channel on the wire
@@ -32,7 +32,7 @@ struct dd_link_ops;
  *	received; or NULL
  * @received: messages received
  * @credit: slots of this channel in the list; the last note uses the additional slot
- * @rec: the withheld note
+ * @note: the withheld note
  * @pend: in dd_list.pending while @withheld
  * @direct_rx: windows of the importer, or NULL; set under the locks of list and channel. Once
  *	the channel is dead, freed under the lock of the list alone
@@ -52,7 +52,7 @@ struct dd_channel {
 	struct dd_import *back;
 	u64 received;
 	struct dd_credit *credit;
-	struct dd_note rec;
+	struct dd_note note;
 	struct dd_pending pend;
 	struct dd_direct_rx *direct_rx;
 };
@@ -75,7 +75,7 @@ void dd_channel_live(struct dd_channel *ch);
 struct dd_list *dd_channel_hold_list(struct dd_channel *ch);
 bool dd_channel_retry(struct dd_channel *ch);
 bool dd_channel_withhold(struct dd_channel *ch);
-void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *rec);
+void dd_channel_revoke(struct dd_channel *ch, const struct dd_note *note);
 
 /**
  * dd_channel_check() - decide whether an operation may proceed

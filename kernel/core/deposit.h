@@ -94,21 +94,21 @@ int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
 void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len);
 
 /* Fills in what the link knows of a message: @op, @meta_count, @offset to @word, @tag, @meta. */
-typedef void (*dd_fill_t)(struct dd_note *rec, const void *arg);
+typedef void (*dd_fill_t)(struct dd_note *to, const void *arg);
 
-static __always_inline void dd_deposit_fill(struct dd_note *rec,
+static __always_inline void dd_deposit_fill(struct dd_note *to,
 					    const struct dd_channel *ch, u64 n,
 					    dd_fill_t fill, const void *arg)
 {
-	rec->conn = ch->seg->owner;
-	rec->type = DD_NOTE_DATA;
-	rec->node = ch->node;
-	rec->cookie = ch->seg->cookie;
-	rec->msgid = n;
-	rec->generation = lower_32_bits(ch->generation);
+	to->conn = ch->seg->owner;
+	to->type = DD_NOTE_DATA;
+	to->node = ch->node;
+	to->cookie = ch->seg->cookie;
+	to->msgid = n;
+	to->generation = lower_32_bits(ch->generation);
 	/* The slot may have had a note of type DD_NOTE_DONE. */
-	rec->error = 0;
-	fill(rec, arg);
+	to->error = 0;
+	fill(to, arg);
 }
 
 /*
@@ -145,7 +145,7 @@ static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
 {
 	if (likely(dd_deposit_claim(ch, n, fill, arg, due)))
 		return true;
-	dd_deposit_fill(&ch->rec, ch, n, fill, arg);
+	dd_deposit_fill(&ch->note, ch, n, fill, arg);
 	return dd_channel_withhold(ch);
 }
 

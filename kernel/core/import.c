@@ -181,7 +181,7 @@ int dd_import_setup_found(const struct dd_import_setup *s, struct dd_import *imp
 /* The slot is free again when the reader has consumed the note, and @imp was ended. */
 static void setup_note(struct dd_import_setup *s, const struct dd_import *imp, int err)
 {
-	const struct dd_note rec = {
+	const struct dd_note note = {
 		.conn = dd_obj_serial(&imp->obj),
 		.cookie = s->cookie,
 		.offset = -err,
@@ -193,7 +193,7 @@ static void setup_note(struct dd_import_setup *s, const struct dd_import *imp, i
 
 	mutex_lock(&s->list->lock);
 	/* The slots are not being moved, as the list is locked. */
-	WARN_ON_ONCE(!dd_list_post(s->list, &rec, &pos));
+	WARN_ON_ONCE(!dd_list_post(s->list, &note, &pos));
 	mutex_unlock(&s->list->lock);
 	dd_list_wake(s->list);
 	dd_list_detach(s->list, 1, pos + 1);

@@ -199,25 +199,25 @@ static ssize_t list_fd_read(struct file *file, char __user *to, size_t size,
 {
 	struct dd_list_file *f = file->private_data;
 	struct dd_list *list = f->list;
-	struct dd_list_record rec;
+	struct dd_list_record record;
 	size_t done = 0;
 	int err = 0;
 	u64 pos;
 
-	if (size < sizeof(rec))
+	if (size < sizeof(record))
 		return -EINVAL;
-	while (!err && size - done >= sizeof(rec)) {
-		if (!list_peek(list, &rec, &pos)) {
+	while (!err && size - done >= sizeof(record)) {
+		if (!list_peek(list, &record, &pos)) {
 			if (done)
 				break;
 			err = list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
 			continue;
 		}
-		if (copy_to_user(to + done, &rec, sizeof(rec)))
+		if (copy_to_user(to + done, &record, sizeof(record)))
 			err = -EFAULT;
 		/* The slot may be reused. Pairs with dd_list_head_pos(). */
 		else if (cmpxchg_release(&list->head->head, pos, pos + 1) == pos)
-			done += sizeof(rec);
+			done += sizeof(record);
 		/* The owner can write the position, so this may go on forever. */
 		if (signal_pending(current) && !err)
 			err = -ERESTARTSYS;

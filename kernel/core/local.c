@@ -81,19 +81,19 @@ static size_t local_piece(struct dd_op *op, const struct dd_place *p)
 	return p->len - missing;
 }
 
-static __always_inline void local_fill(struct dd_note *rec, const void *arg)
+static __always_inline void local_fill(struct dd_note *to, const void *arg)
 {
 	const struct dd_op *op = arg;
 
-	rec->op = op->sqe.opcode;
-	rec->meta_count = op->sqe.meta_count;
-	rec->offset = op->sqe.dst;
-	rec->len = op->sqe.len;
-	rec->word = op->word;
-	rec->tag = op->sqe.tag;
+	to->op = op->sqe.opcode;
+	to->meta_count = op->sqe.meta_count;
+	to->offset = op->sqe.dst;
+	to->len = op->sqe.len;
+	to->word = op->word;
+	to->tag = op->sqe.tag;
 	/* The words are in another cache line: write them only if they are valid. */
 	if (op->sqe.meta_count)
-		memcpy(rec->meta, op->sqe.meta, sizeof(rec->meta));
+		memcpy(to->meta, op->sqe.meta, sizeof(to->meta));
 }
 
 /*

@@ -439,20 +439,20 @@ void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
 /**
  * dd_list_post() - post a note
  * @list: the list
- * @rec: contents of the note; its @seq is 0, as no reader expects it
+ * @from: contents of the note; its @seq is 0, as no reader expects it
  * @pos: (out) its position
  *
  * The caller has a credit and holds a spinlock, as for dd_list_claim().
  *
  * Return: true, or false if the ring is being moved and nothing was posted.
  */
-bool dd_list_post(struct dd_list *list, const struct dd_note *rec, u64 *pos)
+bool dd_list_post(struct dd_list *list, const struct dd_note *from, u64 *pos)
 {
 	struct dd_note *note = dd_list_claim(list, pos);
 
 	if (!note)
 		return false;
-	*note = *rec;
+	*note = *from;
 	dd_list_commit(list, note, *pos);
 	return true;
 }

@@ -180,7 +180,7 @@ static inline void dd_list_commit(struct dd_list *list, struct dd_note *note,
 		dd_list_trace(list, note, pos);
 }
 
-bool dd_list_post(struct dd_list *list, const struct dd_note *rec, u64 *pos);
+bool dd_list_post(struct dd_list *list, const struct dd_note *from, u64 *pos);
 void dd_list_wake_all(struct dd_list *list);
 
 /**

@@ -317,7 +317,7 @@ static void dd_service_assign(struct dd_service *svc, struct dd_block *block,
 static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 				const struct dd_conn *conn)
 {
-	struct dd_note rec = {
+	struct dd_note note = {
 		.type = DD_NOTE_CONN,
 		.conn = dd_obj_serial(&conn->imp.obj),
 		.cookie = conn->seg.cookie,
@@ -326,7 +326,7 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 
 	/* The ring is moved only under this lock. */
 	mutex_lock(&svc->list->lock);
-	if (!WARN_ON_ONCE(!dd_list_post(svc->list, &rec, &pos)))
+	if (!WARN_ON_ONCE(!dd_list_post(svc->list, &note, &pos)))
 		block->conn_note = pos + 1;
 	mutex_unlock(&svc->list->lock);
 	dd_list_wake(svc->list);

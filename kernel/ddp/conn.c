@@ -372,7 +372,7 @@ static void dd_conn_mark_closing(struct dd_conn *conn)
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
-	struct dd_note rec = {
+	struct dd_note note = {
 		.type = DD_NOTE_CLOSE,
 		.conn = conn->seg.owner,
 		.cookie = conn->seg.cookie,
@@ -386,7 +386,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	mutex_lock(&list->lock);
 	/* It becomes dead only with this lock held. */
 	if (!ch->dead)
-		rec.word = dd_direct_revoke(ch);
+		note.word = dd_direct_revoke(ch);
 	/* Valid as long as the list. */
 	ring = ch->direct_rx ? ch->direct_rx->ring : NULL;
 	spin_lock_bh(&ch->lock);
@@ -394,7 +394,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 		/* The service may be gone before its end is revoked without @tell. */
 		if (tell && conn->server)
 			tell = conn->svc->flags & DD_SERVE_CLOSE;
-		dd_channel_revoke(ch, tell ? &rec : NULL);
+		dd_channel_revoke(ch, tell ? &note : NULL);
 		/* A list of this connection alone gets no more notes. */
 		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
 			dd_list_hang_up(list);

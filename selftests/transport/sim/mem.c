@@ -27,13 +27,13 @@ static struct boot *boot_get(int node)
 /* A channel without a list does not use its record: it has the last request's number. */
 void mem_arrival(const struct dd_channel *ch, u64 msgid)
 {
-	struct dd_note *rec = (struct dd_note *)&ch->rec;
+	struct dd_note *note = (struct dd_note *)&ch->note;
 
 	if (ch->dead)
 		sim_fail("request %llu is executed after the end", msgid);
-	if (msgid <= rec->msgid)
+	if (msgid <= note->msgid)
 		sim_fail("request %llu is executed again", msgid);
-	rec->msgid = msgid;
+	note->msgid = msgid;
 }
 
 /* A message that is complete has a note. */
