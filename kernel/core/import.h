@@ -49,12 +49,12 @@ enum dd_import_path {
  * @error: errno of requests while @chan is dead, unless the import is pending; 0 for
  *	%ECONNRESET
  * @window: unread notes allowed at the other end
- * @unit: number of the first unit of @state
+ * @unit: number of the first unit of @cs
  * @refused: requests refused since @chan began to close
  * @arrived: lower half of the position after the last note that was delivered directly;
  *	valid once @chan is dead
  * @uid: user of the owner
- * @state: counters and send queue, in the area
+ * @cs: counters and send queue, in the area
  * @chan: the channel; of another node's segment, one that stands for it
  * @completions: lists that requests may name, struct dd_completion
  * @due: on this node, where the note of the last request is to be posted when that is done; or

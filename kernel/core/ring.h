@@ -19,8 +19,8 @@ struct dd_list;
  * @end: without @block, the position after the last unread note, or 0
  * @base: messages that were sent through the kernel before
  * @from: position in the ring of the first possible note
- * @state: of the receiver, which names the ring
- * @on_ring: in dd_ring.rxs while @state names the ring; under dd_list.lock
+ * @cs: of the receiver, which names the ring
+ * @on_ring: in dd_ring.rxs while @cs names the ring; under dd_list.lock
  */
 struct dd_direct_rx {
 	struct dd_ring *ring;

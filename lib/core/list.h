@@ -15,7 +15,7 @@
 struct ddi_direct_rx {
 	struct dd_ring_state *state;	/* in the area; the slots are behind it */
 	uint32_t mask;			/* number of slots minus 1 */
-	uint32_t unit;			/* unit number of @state; states refer to it */
+	uint32_t unit;			/* unit number of @state; connection states refer to it */
 };
 
 /* The record of a list head, which later lists with that head use as well. */

@@ -522,8 +522,8 @@ struct dd_import_make {
 
 /**
  * struct dd_mem_state - state of an import, in the area of its owner
- * @state: counters and send queue. @conn is the serial of the import
- * @result: errno of request n at n % %DD_RESULTS, once @state.done is at least n: 0, or why
+ * @cs: counters and send queue. @conn is the serial of the import
+ * @result: errno of request n at n % %DD_RESULTS, once @cs.done is at least n: 0, or why
  *	the other node has refused it. %EIO: its outcome is not known, since the access
  *	has ended. Before that, %DD_RESULT_AWAITED for a GET or CAS without a reply
  * @uid: effective user of the exporter when it exported the segment, in the user namespace of
