@@ -100,7 +100,7 @@ under() {
 
 by_worker() { under 0 PROCESS && [ "$SOFTIRQ" -lt "$PROCESS" ]; }
 
-no_space() { cluster_exec "$1" ddctl -j stat | jq .no_space; }
+no_room() { cluster_exec "$1" ddctl -j stat | jq .no_room; }
 
 # A worker empties the socket, with a delay, so that its receive buffer overflows.
 small() {
@@ -111,9 +111,9 @@ small() {
 	end_all whole || status=1
 	lost=$(cluster_exec 2 cat /proc/net/udp |
 		awk '$2 ~ /:DDDD$/ { print $NF }')
-	diag "node 2 dropped $lost bursts and counted $(no_space 2); node 1 counted $(no_space 1)"
+	diag "node 2 dropped $lost bursts and counted $(no_room 2); node 1 counted $(no_room 1)"
 	diag "$(peer 1 2 '"\(.packets_lost) packets of \(.packets_sent) lost"')"
-	[ "$lost" -gt 0 ] && [ "$(no_space 2)" = "$lost" ] || status=1
+	[ "$lost" -gt 0 ] && [ "$(no_room 2)" = "$lost" ] || status=1
 	echo "$WHOLE" >"$BUFFER"
 	budget "$WAS"
 	return "$status"
