@@ -18,7 +18,7 @@ SKIP_WAITS=APPEND=time-travel=inf-cpu
 # program fails, with little time for it.
 direct() { red "$1" 1 "^not ok .*$2" "DD_SCALE=1 build/selftests/$3 $2" "${@:4}"; }
 
-by_kernel leak-page 200 'WARNING.*dd_(page_exit|ctx_(put|release))' ddp_info
+by_kernel leak-page 200 'WARNING.*(dd_page_exit|ctx_(put|release))' ddp_info
 by_kernel leak-reference 200 'Objects remaining|cache still has objects' ddp_conn
 red lose-memory 201 'leak: .* one by dd_region_new' \
 	'build/selftests/ddp_info DDP_62_client_side' LEAKS=yes
