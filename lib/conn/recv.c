@@ -472,6 +472,15 @@ DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 	}
 }
 
+/* As ddi_recv(), from the ring of a locked list that the kernel writes. */
+static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int options,
+				 int64_t timeout, struct ddi_list *l)
+{
+	if (recv_fast(h, l, to, options, false))
+		return ddi_unlock(&l->lock);
+	return recv_slow(h, list, to, options, timeout, l);
+}
+
 /*
  * dd_recv(), also with DDI_RECV_BRIEF; the handle may be NULL, and a child of fork() finds
  * no list. All functions are called last, so that few registers are saved.
@@ -486,8 +495,9 @@ DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int
 	if (ddi_unlikely(ddi_load_acquire(&l->head->id) != (uint32_t)list) ||
 	    ddi_unlikely(--l->streak < 0))
 		return recv_slow(h, list, to, options, timeout, l);
-	if (ddi_likely(l->cur) ? recv_fast(h, l, to, options, true) :
-				 recv_found(h, l, to, options))
+	if (!ddi_load(&l->cur))
+		return recv_own(h, list, to, options, timeout, l);
+	if (recv_fast(h, l, to, options, true))
 		return ddi_unlock(&l->lock);
 	return recv_slow(h, list, to, options, timeout, l);
 }
