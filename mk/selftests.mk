@@ -15,11 +15,12 @@ SELFTEST_STRESS	:= $(call selftest_names,core,stress)
 SELFTEST_NET	:= $(call selftest_names,net,net)
 SELFTEST_LIB	:= $(call selftest_names,lib,lib)
 SELFTEST_RMEM	:= $(call selftest_names,rmem,rm)
+SELFTEST_VMMC	:= $(call selftest_names,vmmc,vm)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
-		   $(SELFTEST_LIB) $(SELFTEST_RMEM) intruder)
+		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -76,6 +77,13 @@ $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
 		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/vmmc/%.o \
+		$(addprefix $(BUILD)/obj/selftests/,vmmc/worker.o lib/tap.o) \
+		$(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \

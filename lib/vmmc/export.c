@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * export.c - receive buffers, their redirection and their notifications
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "shared.h"
+#include "vmmc_int.h"
+
+/**
+ * struct export - a receive buffer
+ * @slot: names it
+ * @h: handle of libdd
+ * @addr: first byte
+ * @len: bytes
+ * @number: chosen by the program
+ * @segment: of libdd
+ * @proc: handler, or NULL
+ * @cookie: with @proc: of upcall.h
+ * @state: of a redirectable buffer, else NULL
+ * @redir: where a message is redirected to; pinned until vmmc_EndRedir(). NULL if none is
+ */
+struct export {
+	struct vmmc_slot slot;
+	struct dd *h;
+	char *addr;
+	size_t len;
+	uint32_t number;
+	uint64_t segment;
+	vmmc_callback_t proc;
+	int cookie;
+	struct dd_export_state *state;
+	void *redir;
+};
+
+static struct vmmc_slots exports;
+
+static struct export *export_find(vmmc_exphandle_t handle)
+{
+	return (struct export *)vmmc_slot_get(&exports, handle.slot, handle.use);
+}
+
+static struct export *export_redirectable(vmmc_exphandle_t handle)
+{
+	struct export *e = export_find(handle);
+
+	return e && e->state ? e : NULL;
+}
+
+void vmmc_exports_reset(void)
+{
+	vmmc_slots_reset(&exports);
+}
+
+static vmmc_result_t flags_check(uint32 flags, vmmc_perm_t perm)
+{
+	const uint32 kinds = BUF_REDIRECTABLE | BUF_GLOBAL_SPACE;
+
+	if (flags & ~(BUF_READWRITE | kinds) || !(flags & BUF_READWRITE) ||
+	    (flags & kinds) == kinds || perm > VMMC_PERM_ONE)
+		return vmmcErr_BadArg;
+	return vmmc_Success;
+}
+
+static vmmc_result_t export_check(const int32 *buf, uint32 nwords)
+{
+	if (!buf)
+		return vmmcErr_BadArg;
+	if ((uintptr_t)buf % sizeof(*buf))
+		return vmmcErr_BadAlignment;
+	return nwords && nwords <= VMMC_WORDS_MAX ? vmmc_Success : vmmcErr_BadSize;
+}
+
+/* Whether a buffer may be exported beside the others. */
+static vmmc_result_t export_fits(const char *addr, size_t len, uint32_t number)
+{
+	for (unsigned int i = 0; i < exports.count; i++) {
+		const struct export *e = (const struct export *)exports.slot[i];
+
+		if (!e->slot.taken)
+			continue;
+		if (e->number == number)
+			return vmmcErr_BufAlreadyExists;
+		if (addr < e->addr + e->len && e->addr < addr + len)
+			return vmmcErr_OverlappedBufs;
+	}
+	return vmmc_Success;
+}
+
+/*
+ * The last word of the message. dd_note has the bytes of the last aligned 8 bytes of the segment;
+ * VMMC sends whole words.
+ */
+static void export_notified(const struct dd_note *note, void *data)
+{
+	const struct export *e = data;
+	uint64_t end = note->offset + note->len;
+	uint32_t value = end % 8 || note->len < 8 ? note->word : note->word >> 32;
+
+	e->proc((int32 *)(e->addr + end - sizeof(int32)), value);
+}
+
+/*
+ * Rights of importers: they write with BUF_WRITE_ONLY, and read with BUF_READ_ONLY. Those of other
+ * users may have windows, too, since these show nothing but the buffer.
+ */
+static void export_attr(const struct export *e, uint32 flags, vmmc_perm_t perm,
+			struct dd_export_attr *a)
+{
+	*a = (struct dd_export_attr){
+		.size = sizeof(*a), .addr = e->addr, .len = e->len, .key_class = DD_KEY_BUFFER,
+		.rights = (flags & BUF_WRITE_ONLY ? DD_CAN_PUT : 0) |
+			  (flags & BUF_READ_ONLY ? DD_CAN_GET : 0),
+		.notify = e->proc ? DD_NOTIFY_IF_ASKED : DD_NOTIFY_NEVER,
+		.users = perm == VMMC_PERM_SAMEUSER ? DD_FOR_USER : DD_FOR_ANY,
+		.importers = perm == VMMC_PERM_ONE ? 1 : 65536,
+		.window = e->proc ? VMMC_WINDOW : VMMC_DEPTH, .cookie = e->cookie,
+		.flags = flags & BUF_REDIRECTABLE ? DD_EXPORT_REDIRECT : DD_EXPORT_DIRECT_ANY,
+	};
+	vmmc_key(a->key, dd_pid(e->h), e->number, VMMC_KEY_BUFFER);
+}
+
+/* Export the segment of a buffer with a handler; no note of it is handled before it is known. */
+static int export_notifying(struct export *e, struct dd_export_attr *a)
+{
+	int ret = ddi_shared_list();
+
+	if (ret < 0)
+		return ret;
+	a->list = ret;
+	ddi_upcall_hold();
+	e->cookie = ddi_upcall_add(export_notified, e);
+	a->cookie = e->cookie;
+	ret = e->cookie < 0 ? e->cookie : dd_export(e->h, a, &e->segment);
+	if (!ret)
+		ddi_upcall_set(e->cookie, e->segment);
+	else if (e->cookie >= 0)
+		ddi_upcall_del(e->cookie);
+	ddi_upcall_release();
+	return ret;
+}
+
+static vmmc_result_t export_open(struct export *e, uint32 flags, vmmc_perm_t perm)
+{
+	struct dd_export_attr a;
+	int ret;
+
+	ret = dd_pin(e->h, e->addr, e->len);
+	if (ret)
+		return vmmc_code(ret);
+	export_attr(e, flags, perm, &a);
+	ret = e->proc ? export_notifying(e, &a) : dd_export(e->h, &a, &e->segment);
+	if (ret) {
+		dd_unpin(e->h, e->addr);
+		return ret == -ENETDOWN ? vmmcErr_NoSuchNode : vmmc_code(ret);
+	}
+	e->state = a.state;
+	return vmmc_Success;
+}
+
+static vmmc_result_t export_buf(struct dd *h, int32 *buf, uint32 nwords, uint32 rbufid,
+				vmmc_callback_t proc, uint32 flags, vmmc_perm_t perm,
+				vmmc_exphandle_t *handle)
+{
+	size_t len = (size_t)nwords * sizeof(*buf);
+	struct export *e;
+	vmmc_result_t code = export_fits((char *)buf, len, rbufid);
+
+	if (code)
+		return code;
+	e = (struct export *)vmmc_slot_new(&exports, sizeof(*e));
+	if (!e)
+		return vmmcErr_NoMem;
+	e->h = h;
+	e->addr = (char *)buf;
+	e->len = len;
+	e->number = rbufid;
+	e->proc = proc;
+	e->cookie = 0;
+	e->redir = NULL;
+	code = export_open(e, flags, perm);
+	if (code) {
+		vmmc_slot_free(&exports, &e->slot);
+		return code;
+	}
+	vmmc_slot_open(&e->slot);
+	*handle = (vmmc_exphandle_t){ e->slot.index, e->slot.use };
+	return vmmc_Success;
+}
+
+VMMC_API vmmc_result_t vmmc_ExportRecvBuf(int32 *buf, uint32 nwords, uint32 rbufid,
+					  vmmc_callback_t proc, uint32 flags, vmmc_perm_t perm,
+					  vmmc_exphandle_t *handle)
+{
+	vmmc_result_t code;
+	struct dd *h;
+
+	if (vmmc_in_handler())
+		code = vmmcErr_NotInHandler;
+	else if (!handle)
+		code = vmmcErr_BadArg;
+	else if (!(code = export_check(buf, nwords)) && !(code = flags_check(flags, perm)) &&
+		 !(code = vmmc_handle(&h))) {
+		vmmc_enter();
+		code = export_buf(h, buf, nwords, rbufid, proc, flags, perm, handle);
+		vmmc_leave();
+	}
+	return vmmc_result("vmmc_ExportRecvBuf", code);
+}
+
+/* ---- the end ----------------------------------------------------------------- */
+
+/* No call finds the buffer any more. Its pending notifications are not blocked, or there are none. */
+static vmmc_result_t unexport_begin(vmmc_exphandle_t handle, struct export **found)
+{
+	struct export *e = export_find(handle);
+	bool blocked;
+
+	if (!e)
+		return vmmcErr_BadRbufState;
+	if (e->proc) {
+		ddi_upcall_hold();
+		blocked = ddi_upcall_blocked() && ddi_upcall_waits(e->segment);
+		ddi_upcall_release();
+		if (blocked)
+			return vmmcErr_BlockedNotifications;
+	}
+	__atomic_store_n(&e->slot.use, 0, __ATOMIC_RELAXED);
+	*found = e;
+	return vmmc_Success;
+}
+
+/*
+ * The segment has ended. Handle what it has notified, unless another thread has blocked
+ * notifications meanwhile. Then no handler has the record.
+ */
+static void unexport_drain(struct export *e)
+{
+	bool waits = e->proc;
+
+	while (waits) {
+		ddi_upcall_flush();
+		ddi_upcall_enter();
+		ddi_upcall_hold();
+		waits = !ddi_upcall_blocked() && ddi_upcall_waits(e->segment);
+		if (!waits)
+			ddi_upcall_del(e->cookie);
+		ddi_upcall_release();
+		ddi_upcall_leave();
+	}
+}
+
+static void unexport_end(struct export *e)
+{
+	if (e->redir)
+		dd_unpin(e->h, e->redir);
+	dd_unpin(e->h, e->addr);
+	vmmc_slot_free(&exports, &e->slot);
+}
+
+VMMC_API vmmc_result_t vmmc_UnexportRecvBuf(vmmc_exphandle_t handle)
+{
+	vmmc_result_t code;
+	struct export *e;
+
+	if (vmmc_in_handler())
+		return vmmc_result("vmmc_UnexportRecvBuf", vmmcErr_NotInHandler);
+	vmmc_enter();
+	code = unexport_begin(handle, &e);
+	vmmc_leave();
+	if (!code) {
+		dd_unexport(e->h, e->segment);
+		unexport_drain(e);
+		vmmc_enter();
+		unexport_end(e);
+		vmmc_leave();
+	}
+	return vmmc_result("vmmc_UnexportRecvBuf", code);
+}
+
+/* ---- redirection --------------------------------------------------------------- */
+
+VMMC_API int vmmc_DataEnd(vmmc_exphandle_t handle)
+{
+	struct export *e = export_redirectable(handle);
+	uint64_t end;
+
+	if (!e)
+		return vmmcErr_BadRbufState;
+	end = ddi_load_acquire(&e->state->data_end);
+	return end ? (int)(end / sizeof(int32)) - 1 : vmmcErr_NoSuchError;
+}
+
+VMMC_API void vmmc_ClearDataEnd(vmmc_exphandle_t handle)
+{
+	struct export *e = export_redirectable(handle);
+
+	if (e)
+		ddi_store(&e->state->data_end, 0);
+}
+
+static vmmc_result_t redir_post(struct export *e, size_t offset, size_t len, void *to)
+{
+	int ret;
+
+	if (offset > e->len || len > e->len - offset)
+		return vmmcErr_BadArg;
+	ret = dd_pin(e->h, to, len);
+	if (ret)
+		return vmmc_code(ret);
+	ret = dd_redirect(e->h, e->segment, offset, to, len);
+	if (ret) {
+		dd_unpin(e->h, to);
+		return ret == -EBUSY ? vmmcErr_BadRbufState : vmmc_code(ret);
+	}
+	/* That of a message that has arrived. */
+	if (e->redir)
+		dd_unpin(e->h, e->redir);
+	e->redir = to;
+	return vmmc_Success;
+}
+
+VMMC_API vmmc_result_t vmmc_PostRedir(vmmc_exphandle_t handle, uint32 offset, uint32 nwords,
+				      int32 *to)
+{
+	vmmc_result_t code;
+	struct export *e;
+
+	if (vmmc_in_handler())
+		return vmmc_result("vmmc_PostRedir", vmmcErr_NotInHandler);
+	code = export_check(to, nwords);
+	if (!code) {
+		vmmc_enter();
+		e = export_redirectable(handle);
+		code = e ? redir_post(e, (size_t)offset * sizeof(*to), (size_t)nwords * sizeof(*to),
+				      to) : vmmcErr_BadRbufState;
+		vmmc_leave();
+	}
+	return vmmc_result("vmmc_PostRedir", code);
+}
+
+static vmmc_result_t redir_end(struct export *e, uint32 *nwords, uint32 *first)
+{
+	int ret;
+
+	if (!e || !e->redir)
+		return vmmcErr_BadRbufState;
+	ret = dd_redirect_end(e->h, e->segment);
+	if (ret)
+		return vmmcErr_BadRbufState;
+	*nwords = e->state->count / sizeof(int32);
+	*first = e->state->first / sizeof(int32);
+	dd_unpin(e->h, e->redir);
+	e->redir = NULL;
+	return vmmc_Success;
+}
+
+VMMC_API vmmc_result_t vmmc_EndRedir(vmmc_exphandle_t handle, uint32 *nwords, uint32 *first)
+{
+	vmmc_result_t code;
+
+	if (vmmc_in_handler()) {
+		code = vmmcErr_NotInHandler;
+	} else if (!nwords || !first) {
+		code = vmmcErr_BadArg;
+	} else {
+		vmmc_enter();
+		code = redir_end(export_redirectable(handle), nwords, first);
+		vmmc_leave();
+	}
+	return vmmc_result("vmmc_EndRedir", code);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * worker.c - processes that call functions of a test
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Workers are forked by a process that never calls vmmc.h: on User-Mode Linux a child that maps
+ * memory where its parent has memory may see the parent's. They have the addresses of the test's
+ * functions.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+#define STRANGER_UID	12345
+
+int32 *board;
+bool far;
+
+struct worker {
+	pid_t pid;
+	int control;
+};
+
+struct ask {
+	job_t job;
+	long a, b, c;
+};
+
+static int nursery = -1;
+
+/* Go to node 2. */
+static void go_far(void)
+{
+	const char *netns = getenv("DDP_PEER_NETNS");
+	char path[64];
+	int ns;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", netns ? netns : "dd2");
+	ns = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns < 0 || setns(ns, CLONE_NEWNET))
+		_exit(1);
+	close(ns);
+}
+
+static long limited_start(long a, long b, long c)
+{
+	const struct rlimit l = { .rlim_cur = 64 << 20, .rlim_max = 64 << 20 };
+
+	/* The device may be root's, so root opens it; the memory is charged to the real user. */
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(STRANGER_UID, 0, 0) || vmmc_MyPid() < 0 ||
+	    setuid(STRANGER_UID))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return 0;
+}
+
+static void __attribute__((noreturn)) work(int fd, enum where where)
+{
+	struct ask ask;
+	long ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (where == STRANGER)
+		limited_start(0, 0, 0);
+	else if (where == THERE && far)
+		go_far();
+	while (TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask)) {
+		ret = ask.job(ask.a, ask.b, ask.c);
+		if (TEMP_FAILURE_RETRY(write(fd, &ret, sizeof(ret))) != sizeof(ret))
+			break;
+	}
+	_exit(0);
+}
+
+/* Fork workers, and send the pid and the other end of their sockets. */
+static void __attribute__((noreturn)) nurse(int fd)
+{
+	char space[CMSG_SPACE(sizeof(int))];
+	enum where where;
+	int ends[2];
+	pid_t pid;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGCHLD, SIG_IGN);
+	while (read(fd, &where, sizeof(where)) == sizeof(where)) {
+		struct iovec iov = { &pid, sizeof(pid) };
+		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
+				    .msg_controllen = sizeof(space) };
+		struct cmsghdr *c;
+
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+			_exit(1);
+		pid = fork();
+		if (!pid) {
+			signal(SIGCHLD, SIG_DFL);
+			close(fd);
+			close(ends[0]);
+			work(ends[1], where);
+		}
+		close(ends[1]);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &ends[0], sizeof(int));
+		if (sendmsg(fd, &m, 0) != sizeof(pid))
+			_exit(1);
+		close(ends[0]);
+	}
+	_exit(0);
+}
+
+static void nursery_start(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (nursery >= 0)
+		return;
+	far = getenv("DDP_PEER_NODE") != NULL;
+	board = mmap(NULL, BOARD * sizeof(*board), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		abort();
+	pid = fork();
+	if (!pid) {
+		close(ends[0]);
+		nurse(ends[1]);
+	}
+	close(ends[1]);
+	nursery = ends[0];
+}
+
+struct worker *worker_new(enum where where)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	char space[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &w->pid, sizeof(w->pid) };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
+			    .msg_controllen = sizeof(space) };
+
+	nursery_start();
+	if (write(nursery, &where, sizeof(where)) != sizeof(where) ||
+	    TEMP_FAILURE_RETRY(recvmsg(nursery, &m, MSG_CMSG_CLOEXEC)) != sizeof(w->pid))
+		abort();
+	memcpy(&w->control, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+	return w;
+}
+
+void worker_begin(struct worker *w, job_t job, long a, long b, long c)
+{
+	const struct ask ask = { job, a, b, c };
+
+	check_eq(write(w->control, &ask, sizeof(ask)), sizeof(ask));
+}
+
+long worker_result(struct worker *w)
+{
+	long ret = -1;
+
+	if (TEMP_FAILURE_RETRY(read(w->control, &ret, sizeof(ret))) != sizeof(ret))
+		check(!"the worker answers");
+	return ret;
+}
+
+long worker_do(struct worker *w, job_t job, long a, long b, long c)
+{
+	worker_begin(w, job, a, b, c);
+	return worker_result(w);
+}
+
+pid_t worker_pid(const struct worker *w)
+{
+	return w->pid;
+}
+
+void worker_signal(const struct worker *w, int sig)
+{
+	check_eq(kill(w->pid, sig), 0);
+}
+
+/* Its end of the socket is closed when it has ended. */
+void worker_end(struct worker *w)
+{
+	char byte;
+
+	worker_signal(w, SIGKILL);
+	while (TEMP_FAILURE_RETRY(read(w->control, &byte, 1)) > 0)
+		;
+	close(w->control);
+	free(w);
+}
+
+vmmc_node_t node_there(void)
+{
+	vmmc_node_t node = vmmc_MyNode();
+
+	if (far)
+		node.number = atoi(getenv("DDP_PEER_NODE"));
+	return node;
+}
+
+bool soon(bool (*condition)(void))
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < 10000; i++) {
+		if (condition())
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+int run(const char *command)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(1);
+	}
+	check_eq(TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)), pid);
+	return status;
+}

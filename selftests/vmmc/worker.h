@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * worker.h - processes that call functions of a test
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _VMMC_WORKER_H
+#define _VMMC_WORKER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "tap.h"
+#include "vmmc.h"
+
+#define PAGE	4096
+#define WORDS	(PAGE / 4)		/* of a page */
+#define BOARD	(256 * WORDS)		/* words */
+
+/* Memory that all processes share. */
+extern int32 *board;
+
+/* The workers are at node 2, this process is at node 1. */
+extern bool far;
+
+enum where {
+	THERE,		/* at the other node if there is one */
+	HERE,
+	STRANGER,	/* another user of this node */
+};
+
+struct worker;
+
+/* A new process. Called before any call of vmmc.h in this one. */
+struct worker *worker_new(enum where where);
+
+/* Call a function in a worker, and return its result. */
+typedef long (*job_t)(long a, long b, long c);
+long worker_do(struct worker *w, job_t job, long a, long b, long c);
+
+/* The same in two steps. */
+void worker_begin(struct worker *w, job_t job, long a, long b, long c);
+long worker_result(struct worker *w);
+
+pid_t worker_pid(const struct worker *w);
+void worker_signal(const struct worker *w, int sig);
+void worker_end(struct worker *w);	/* by SIGKILL */
+
+/* The node of the workers THERE. */
+vmmc_node_t node_there(void);
+
+/* Whether a condition becomes true within ten seconds. */
+bool soon(bool (*condition)(void));
+
+/* The status of a shell command. */
+int run(const char *command);
+
+#endif /* _VMMC_WORKER_H */
