@@ -136,7 +136,7 @@ static int dest_add(struct ddi_dest *d, size_t len)
 	return 0;
 }
 
-/* Find addresses for @len bytes: 0, -ENOSPC or -ENOMEM. @d has none. */
+/* Find addresses for @len bytes: 0, -ENOSPC or -ENOMEM (none could be reserved). @d has none. */
 DD_API int ddi_dest_add(struct ddi_dest *d, size_t len)
 {
 	int ret;

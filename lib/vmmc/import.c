@@ -50,10 +50,8 @@ static int import_begin(struct vmmc_import *i)
 /* The buffer is imported: give it a proxy. */
 static vmmc_result_t import_made(struct vmmc_import *i)
 {
-	int ret = ddi_dest_add(&i->dest, dd_mem_size(i->mem));
-
-	if (ret)
-		return ret == -ENOSPC ? vmmcErr_NoVirtDestSpace : vmmcErr_NoMem;
+	if (ddi_dest_add(&i->dest, dd_mem_size(i->mem)))
+		return vmmcErr_NoVirtDestSpace;
 	i->state = VMMC_MADE;
 	return vmmc_Success;
 }
@@ -96,17 +94,13 @@ static void import_cancel(struct vmmc_import *i)
 	import_free(i);
 }
 
-static vmmc_result_t import_new(vmmc_node_t node, vmmc_pid_t pid, uint32_t number,
+static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, uint32_t number,
 				struct vmmc_import **new)
 {
 	struct vmmc_import *i;
 	vmmc_result_t code;
-	struct dd *h;
 	int ret;
 
-	code = vmmc_handle(&h);
-	if (code)
-		return code;
 	if (node.number < 0)
 		return vmmcErr_NoSuchNode;
 	if (pid <= 0)
@@ -149,13 +143,13 @@ static void import_report(struct vmmc_import *i, int32 **proxy, uint32 *nwords)
 	*nwords = i->dest.len / sizeof(**proxy);
 }
 
-static vmmc_result_t import_now(vmmc_node_t node, vmmc_pid_t pid, uint32 rbufid,
+static vmmc_result_t import_now(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, uint32 rbufid,
 				vmmc_imphandle_t *handle, int32 **proxy, uint32 *nwords)
 {
 	struct vmmc_import *i;
 	vmmc_result_t code;
 
-	code = import_new(node, pid, rbufid, &i);
+	code = import_new(h, node, pid, rbufid, &i);
 	if (code)
 		return code;
 	while ((code = import_poll(i)) == vmmcErr_InProgress)
@@ -175,14 +169,15 @@ VMMC_API vmmc_result_t vmmc_ImportRecvBuf(vmmc_node_t node, vmmc_pid_t pid, uint
 					  uint32 *nwords)
 {
 	vmmc_result_t code;
+	struct dd *h;
 
 	if (vmmc_in_handler()) {
 		code = vmmcErr_NotInHandler;
 	} else if (!handle || !proxy || !nwords) {
 		code = vmmcErr_BadArg;
-	} else {
+	} else if (!(code = vmmc_handle(&h))) {
 		vmmc_enter();
-		code = import_now(node, pid, rbufid, handle, proxy, nwords);
+		code = import_now(h, node, pid, rbufid, handle, proxy, nwords);
 		vmmc_leave();
 	}
 	return vmmc_result("vmmc_ImportRecvBuf", code);
@@ -193,14 +188,15 @@ VMMC_API vmmc_result_t vmmc_ImportRecvBufAsync(vmmc_node_t node, vmmc_pid_t pid,
 {
 	struct vmmc_import *i;
 	vmmc_result_t code;
+	struct dd *h;
 
 	if (vmmc_in_handler()) {
 		code = vmmcErr_NotInHandler;
 	} else if (!handle) {
 		code = vmmcErr_BadArg;
-	} else {
+	} else if (!(code = vmmc_handle(&h))) {
 		vmmc_enter();
-		code = import_new(node, pid, rbufid, &i);
+		code = import_new(h, node, pid, rbufid, &i);
 		if (!code) {
 			vmmc_slot_open(&i->slot);
 			*handle = (vmmc_imphandle_t){ i->slot.index, i->slot.use };

@@ -84,7 +84,7 @@ static inline bool vmmc_in_handler(void)
 	return ddi_load(&ddi_upcall_inside);
 }
 
-/* The handle of libdd, with this process made known to importers at the first call. */
+/* The handle of libdd. The first call makes this process known to importers, and takes vmmc_lock. */
 vmmc_result_t vmmc_handle(struct dd **h);
 void vmmc_key(void *key, vmmc_pid_t pid, uint32_t number, char kind);
 #define VMMC_KEY_BUFFER		'V'

@@ -184,6 +184,19 @@ long worker_do(struct worker *w, job_t job, long a, long b, long c)
 	return worker_result(w);
 }
 
+long worker_end_result(struct worker *w)
+{
+	long ret = 1000;
+
+	if (TEMP_FAILURE_RETRY(read(w->control, &ret, sizeof(ret))) == sizeof(ret)) {
+		worker_end(w);
+		return ret;
+	}
+	close(w->control);
+	free(w);
+	return 1000;
+}
+
 pid_t worker_pid(const struct worker *w)
 {
 	return w->pid;

@@ -42,6 +42,9 @@ long worker_do(struct worker *w, job_t job, long a, long b, long c);
 void worker_begin(struct worker *w, job_t job, long a, long b, long c);
 long worker_result(struct worker *w);
 
+/* The result, or 1000 if the function has ended the process; then that ends. */
+long worker_end_result(struct worker *w);
+
 pid_t worker_pid(const struct worker *w);
 void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
