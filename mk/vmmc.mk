@@ -68,3 +68,29 @@ uninstall-vmmc:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(VMMC_SONAME) libvmmc.so libvmmc.a \
 		libvmmc_debug.so.2 libvmmc_debug.so pkgconfig/libvmmc.pc) \
 		$(DESTDIR)$(INCLUDEDIR)/vmmc.h
+
+# --- samples -------------------------------------------------------------------
+
+# By these names, in a folder of their own: the programs of the document have no prefix.
+VMMC_SAMPLE_DIR	:= $(BUILD)/samples/vmmc
+VMMC_SAMPLES	:= $(addprefix $(VMMC_SAMPLE_DIR)/,latency all2all PPBandwidth OnewayBandwidth \
+		   BidirBandwidth FetchBandwidth RandomChain RandomOne2All RandomAll2All)
+VMMC_SAMPLE_OBJ	:= $(BUILD)/obj/tools/samples/vmmc
+
+ALL_PROGS += $(VMMC_SAMPLES)
+
+$(VMMC_SAMPLE_OBJ)/%.o: tools/samples/vmmc/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -c -o $@ $<
+
+$(VMMC_SAMPLE_DIR)/latency: $(VMMC_SAMPLE_OBJ)/latency.o
+$(VMMC_SAMPLE_DIR)/all2all: $(VMMC_SAMPLE_OBJ)/all2all.o
+$(filter %Bandwidth,$(VMMC_SAMPLES)): $(VMMC_SAMPLE_OBJ)/bandwidth.o
+$(filter $(VMMC_SAMPLE_DIR)/Random%,$(VMMC_SAMPLES)): $(VMMC_SAMPLE_OBJ)/random.o
+
+$(VMMC_SAMPLES): $(VMMC_SAMPLE_OBJ)/group.o $(VMMC_LINK)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -lvmmc -ldd \
+		-Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../../lib'
+
+-include $(wildcard $(VMMC_SAMPLE_OBJ)/*.d)

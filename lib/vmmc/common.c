@@ -124,7 +124,7 @@ static vmmc_result_t handle_code(int ret)
 
 vmmc_result_t vmmc_handle(struct dd **h)
 {
-	static bool watching;
+	static bool watching, named;
 	int ret = 0;
 
 	*h = ddi_load_acquire(&present);
@@ -137,6 +137,10 @@ vmmc_result_t vmmc_handle(struct dd **h)
 		/* After that of ddi_shared(), so that the child calls it after that one. */
 		if (!watching)
 			watching = !pthread_atfork(NULL, NULL, in_child);
+		if (!ret && !named) {
+			vmmc_hosts_read(dd_node(*h));
+			named = true;
+		}
 		if (!ret)
 			ret = presence(*h);
 		if (!ret)

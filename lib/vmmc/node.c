@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Names are those of /etc/dd/cluster.conf at the first call. Nothing is freed: the program has
- * the arrays and the texts.
+ * Names are those of /etc/dd/cluster.conf at the first call of the library, which makes them before
+ * any handler can run. They never change then: the program has the arrays and the texts.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -23,22 +23,25 @@
 
 struct hosts {
 	uint32_t count;
-	vmmc_node_t *node;
-	char **name;		/* of the cluster's only; an entry may be NULL */
+	vmmc_node_t node[NODES_MAX];
 	vmmc_result_t code;
 };
 
 static struct hosts cluster, session;
-static bool cluster_read, session_read;		/* vmmc_lock */
+static char *names[NODES_MAX];		/* of the cluster's */
+static char own_name[256];
 
-static void host_add(struct hosts *hosts, int number, char *name)
+static void host_add(struct hosts *hosts, int number)
 {
-	if (hosts->count == NODES_MAX)
-		return;
-	hosts->node[hosts->count] = (vmmc_node_t){ number };
-	if (hosts->name)
-		hosts->name[hosts->count] = name;
-	hosts->count++;
+	hosts->node[hosts->count++] = (vmmc_node_t){ number };
+}
+
+static int host_index(int number)
+{
+	for (uint32_t i = 0; i < cluster.count; i++)
+		if (cluster.node[i].number == number)
+			return i;
+	return -1;
 }
 
 /* A host without its port: "host:port", "[address]:port", or an address of IPv6. */
@@ -55,7 +58,7 @@ static void host_cut(char *host)
 }
 
 /* Lines that "ddctl apply" refuses are left out. */
-static void line_read(struct hosts *hosts, char *line)
+static void line_read(char *line)
 {
 	char *save, *number, *host, *end;
 	long n;
@@ -66,16 +69,17 @@ static void line_read(struct hosts *hosts, char *line)
 	if (!host || !isdigit((unsigned char)*number))
 		return;
 	n = strtol(number, &end, 10);
-	if (*end || n >= NODES_MAX)
+	if (*end || n >= NODES_MAX || host_index(n) >= 0)
 		return;
 	host = strdup(host);
 	if (!host)
 		return;
 	host_cut(host);
-	host_add(hosts, n, host);
+	names[cluster.count] = host;
+	host_add(&cluster, n);
 }
 
-static void file_read(struct hosts *hosts)
+static void file_read(void)
 {
 	FILE *file = fopen(CLUSTER_CONF, "re");
 	char line[512];
@@ -83,47 +87,8 @@ static void file_read(struct hosts *hosts)
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file))
-		line_read(hosts, line);
+		line_read(line);
 	fclose(file);
-}
-
-static int node_index(const struct hosts *hosts, int number)
-{
-	for (uint32_t i = 0; i < hosts->count; i++)
-		if (hosts->node[i].number == number)
-			return i;
-	return -1;
-}
-
-static char *own_name(void)
-{
-	static char name[256];
-
-	if (gethostname(name, sizeof(name) - 1))
-		name[0] = 0;
-	return name;
-}
-
-/* Read the names once. The first line of a node counts. */
-static const struct hosts *cluster_hosts(void)
-{
-	struct dd *h;
-	vmmc_result_t code = vmmc_handle(&h);
-	int own = code ? -1 : dd_node(h);
-
-	vmmc_enter();
-	if (!cluster_read) {
-		cluster.node = calloc(NODES_MAX, sizeof(*cluster.node));
-		cluster.name = calloc(NODES_MAX, sizeof(*cluster.name));
-		cluster_read = cluster.node && cluster.name;
-		if (cluster_read)
-			file_read(&cluster);
-		if (cluster_read && own >= 0 && node_index(&cluster, own) < 0)
-			host_add(&cluster, own, own_name());
-	}
-	cluster.code = !cluster_read ? vmmcErr_NoMem : code;
-	vmmc_leave();
-	return &cluster;
 }
 
 /* Whether a name is that of a host, or its part before the domain. */
@@ -137,75 +102,72 @@ static bool name_is(const char *host, const char *name)
 	       host[len] == '.' && !isdigit((unsigned char)*host);
 }
 
-static int name_number(const struct hosts *hosts, const char *name)
+static int name_number(const char *name, int own)
 {
-	struct dd *h;
-
-	for (uint32_t i = 0; i < hosts->count; i++)
-		if (hosts->name[i] && name_is(hosts->name[i], name))
-			return hosts->node[i].number;
-	if ((name_is(own_name(), name) || !strcasecmp(name, "localhost")) && !vmmc_handle(&h))
-		return dd_node(h);
-	return -1;
+	for (uint32_t i = 0; i < cluster.count; i++)
+		if (name_is(names[i], name))
+			return cluster.node[i].number;
+	return name_is(own_name, name) || !strcasecmp(name, "localhost") ? own : -1;
 }
 
-static void names_read(struct hosts *hosts, const struct hosts *of, char *names)
+static void session_read(char *text, int own)
 {
-	char *save, *name = strtok_r(names, BLANKS, &save);
+	char *save, *name = strtok_r(text, BLANKS, &save);
 	int number;
 
-	for (; name; name = strtok_r(NULL, BLANKS, &save)) {
-		number = name_number(of, name);
+	for (; name && session.count < NODES_MAX; name = strtok_r(NULL, BLANKS, &save)) {
+		number = name_number(name, own);
 		if (number < 0)
-			hosts->code = vmmcErr_NoSuchNode;
+			session.code = vmmcErr_NoSuchNode;
 		else
-			host_add(hosts, number, NULL);
+			host_add(&session, number);
 	}
 }
 
-static const struct hosts *session_hosts(void)
+/* Called once, by the first call of the library. */
+void vmmc_hosts_read(int own)
 {
-	const struct hosts *of = cluster_hosts();
 	const char *env = getenv("VMMCHOSTS");
-	char *names = strdup(env ? env : "localhost");
+	char *text = env ? strdup(env) : NULL;
 
-	vmmc_enter();
-	if (!session_read && names && !of->code) {
-		session.node = calloc(NODES_MAX, sizeof(*session.node));
-		session_read = session.node;
-		if (session_read)
-			names_read(&session, of, names);
+	if (gethostname(own_name, sizeof(own_name) - 1))
+		own_name[0] = 0;
+	file_read();
+	if (host_index(own) < 0 && cluster.count < NODES_MAX) {
+		names[cluster.count] = own_name;
+		host_add(&cluster, own);
 	}
-	if (!session_read)
-		session.code = of->code ? of->code : vmmcErr_NoMem;
-	vmmc_leave();
-	free(names);
-	return &session;
+	if (text)
+		session_read(text, own);
+	else if (env)
+		session.code = vmmcErr_NoMem;
+	else
+		host_add(&session, own);
+	free(text);
 }
 
-static vmmc_result_t hosts_return(const struct hosts *(*hosts)(void), uint32 *count,
-				  vmmc_node_t **nodes)
+static vmmc_result_t hosts_return(struct hosts *hosts, uint32 *count, vmmc_node_t **nodes)
 {
-	const struct hosts *found;
+	struct dd *h;
+	vmmc_result_t code = count && nodes ? vmmc_handle(&h) : vmmcErr_BadArg;
 
-	if (!count || !nodes)
-		return vmmcErr_BadArg;
-	found = hosts();
-	if (found->code)
-		return found->code;
-	*count = found->count;
-	*nodes = found->node;
-	return vmmc_Success;
+	if (!code)
+		code = hosts->code;
+	if (!code) {
+		*count = hosts->count;
+		*nodes = hosts->node;
+	}
+	return code;
 }
 
 VMMC_API vmmc_result_t vmmc_AllHosts(uint32 *count, vmmc_node_t **nodes)
 {
-	return vmmc_result("vmmc_AllHosts", hosts_return(cluster_hosts, count, nodes));
+	return vmmc_result("vmmc_AllHosts", hosts_return(&cluster, count, nodes));
 }
 
 VMMC_API vmmc_result_t vmmc_SessionHosts(uint32 *count, vmmc_node_t **nodes)
 {
-	return vmmc_result("vmmc_SessionHosts", hosts_return(session_hosts, count, nodes));
+	return vmmc_result("vmmc_SessionHosts", hosts_return(&session, count, nodes));
 }
 
 VMMC_API int vmmc_EqualNodes(vmmc_node_t a, vmmc_node_t b)
@@ -222,20 +184,27 @@ VMMC_API vmmc_node_t vmmc_MyNode(void)
 
 VMMC_API char *vmmc_NodeToName(vmmc_node_t node)
 {
-	const struct hosts *hosts = cluster_hosts();
-	int i = node_index(hosts, node.number);
+	struct dd *h;
+	int i = vmmc_handle(&h) ? -1 : host_index(node.number);
 
-	return i < 0 ? NULL : hosts->name[i];
+	return i < 0 ? NULL : names[i];
 }
 
+/* Without the device, the name of the machine. */
 VMMC_API char *vmmc_MyHostName(void)
 {
 	char *name = vmmc_NodeToName(vmmc_MyNode());
 
-	return name ? name : own_name();
+	if (!name && !own_name[0] && gethostname(own_name, sizeof(own_name) - 1))
+		own_name[0] = 0;
+	return name ? name : own_name;
 }
 
 VMMC_API vmmc_node_t vmmc_NameToNode(const char *name)
 {
-	return name ? (vmmc_node_t){ name_number(cluster_hosts(), name) } : NO_NODE;
+	struct dd *h;
+
+	if (!name || vmmc_handle(&h))
+		return NO_NODE;
+	return (vmmc_node_t){ name_number(name, dd_node(h)) };
 }

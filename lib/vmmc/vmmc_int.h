@@ -90,6 +90,7 @@ void vmmc_key(void *key, vmmc_pid_t pid, uint32_t number, char kind);
 #define VMMC_KEY_BUFFER		'V'
 #define VMMC_KEY_PRESENCE	'P'
 
+void vmmc_hosts_read(int own);
 void vmmc_exports_reset(void);
 void vmmc_imports_reset(void);
 

@@ -192,9 +192,14 @@ long worker_end_result(struct worker *w)
 		worker_end(w);
 		return ret;
 	}
+	worker_forget(w);
+	return 1000;
+}
+
+void worker_forget(struct worker *w)
+{
 	close(w->control);
 	free(w);
-	return 1000;
 }
 
 pid_t worker_pid(const struct worker *w)
@@ -215,8 +220,7 @@ void worker_end(struct worker *w)
 	worker_signal(w, SIGKILL);
 	while (TEMP_FAILURE_RETRY(read(w->control, &byte, 1)) > 0)
 		;
-	close(w->control);
-	free(w);
+	worker_forget(w);
 }
 
 vmmc_node_t node_there(void)

@@ -48,6 +48,7 @@ long worker_end_result(struct worker *w);
 pid_t worker_pid(const struct worker *w);
 void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
+void worker_forget(struct worker *w);	/* that has ended */
 
 /* The node of the workers THERE. */
 vmmc_node_t node_there(void);

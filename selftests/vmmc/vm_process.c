@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * vm_process.c - VMMC: processes that do not exist, that end, and their nodes
+ *
+ * Each test names the requirements that it shows. Workers are at the other node if the program is
+ * run by across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "worker.h"
+
+static struct worker *owner;
+static vmmc_imphandle_t imp;
+static vmmc_exphandle_t exported;
+static int32 *proxy;
+static uint32 nwords;
+
+static long job_pid(long a, long b, long c)
+{
+	return vmmc_MyPid();
+}
+
+static long job_export(long id, long b, long c)
+{
+	return vmmc_ExportRecvBuf(board, WORDS, id, NULL, BUF_READWRITE, VMMC_PERM_ANY, &exported);
+}
+
+static vmmc_result_t import(vmmc_node_t node, vmmc_pid_t pid)
+{
+	return vmmc_ImportRecvBuf(node, pid, 1, &imp, &proxy, &nwords);
+}
+
+TEST(VM_69_the_pid_is_the_process)
+{
+	owner = worker_new(THERE);
+	check_eq(worker_do(owner, job_pid, 0, 0, 0), worker_pid(owner));
+	check_eq(vmmc_MyPid(), getpid());
+	worker_end(owner);
+}
+
+TEST(VM_46_15_no_such_node)
+{
+	vmmc_node_t none = { -1 }, high = { 4095 }, empty = { 0 };
+	vmmc_imphandle_t h;
+
+	owner = worker_new(THERE);
+	check_eq(import(none, 1), vmmcErr_NoSuchNode);
+	check_eq(import(high, 1), vmmcErr_NoSuchNode);
+	check_eq(vmmc_ImportRecvBufAsync(high, 1, 1, &h), vmmcErr_NoSuchNode);
+	/* Between nodes, 0 is configured on neither of them. */
+	if (far)
+		check_eq(import(empty, 1), vmmcErr_NoSuchNode);
+	worker_end(owner);
+}
+
+static vmmc_result_t made(vmmc_imphandle_t *h)
+{
+	vmmc_result_t code;
+
+	while ((code = vmmc_ImportRecvBufStatus(h, &proxy, &nwords)) == vmmcErr_InProgress)
+		sched_yield();
+	return code;
+}
+
+TEST(VM_46_16_no_such_process)
+{
+	vmmc_imphandle_t h;
+	vmmc_result_t code;
+
+	owner = worker_new(THERE);
+	/* It never existed. */
+	check_eq(import(node_there(), 999999), vmmcErr_NoSuchProcess);
+	check_eq(import(node_there(), 0), vmmcErr_NoSuchProcess);
+	check_eq(import(node_there(), -5), vmmcErr_NoSuchProcess);
+	code = vmmc_ImportRecvBufAsync(node_there(), 999999, 1, &h);
+	check_eq(code ? code : made(&h), vmmcErr_NoSuchProcess);
+	/* It does not use VMMC, or not yet. */
+	check_eq(import(node_there(), worker_pid(owner)), vmmcErr_NoSuchProcess);
+	check_eq(worker_do(owner, job_export, 1, 0, 0), vmmc_Success);
+	check_eq(import(node_there(), worker_pid(owner)), vmmc_Success);
+	check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
+	worker_end(owner);
+}
+
+/* Kill the owner when the importer sleeps. */
+static long job_kill(long importer, long victim, long c)
+{
+	while (!asleep_in(importer, SYS_ioctl))
+		usleep(1000);
+	return kill(victim, SIGKILL);
+}
+
+TEST(VM_46_16_a_process_that_ends_before_its_export)
+{
+	struct worker *killer;
+	vmmc_imphandle_t h;
+	vmmc_pid_t pid;
+
+	killer = worker_new(HERE);
+	for (int i = 0; i < 3; i++) {
+		owner = worker_new(THERE);
+		pid = worker_do(owner, job_pid, 0, 0, 0);
+		if (i == 2) {
+			check_eq(vmmc_ImportRecvBufAsync(node_there(), pid, 1, &h), vmmc_Success);
+			check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords), vmmcErr_InProgress);
+			worker_end(owner);
+			check_eq(made(&h), vmmcErr_NoSuchProcess);
+			check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords),
+				 vmmcErr_BadAsyncHandle);
+			break;
+		}
+		worker_begin(killer, job_kill, getpid(), pid, 0);
+		check_eq(import(node_there(), pid), vmmcErr_NoSuchProcess);
+		check_eq(worker_result(killer), 0);
+		worker_forget(owner);
+	}
+	worker_end(killer);
+}
+
+static bool import_ended(void)
+{
+	int32 word = 1;
+
+	return vmmc_SendData(&word, proxy, 1) == vmmcErr_BadIbufState;
+}
+
+TEST(VM_46_3_an_exporter_that_is_killed)
+{
+	vmmc_async_handle_t h;
+	static int32 words[WORDS];
+	vmmc_result_t code;
+
+	for (int i = 0; i < 5; i++) {
+		owner = worker_new(THERE);
+		check_eq(worker_do(owner, job_export, 1, 0, 0), vmmc_Success);
+		check_eq(import(node_there(), worker_pid(owner)), vmmc_Success);
+		check_eq(vmmc_SendDataAsync(words, proxy, WORDS, &h), vmmc_Success);
+		worker_end(owner);
+		/* Between nodes, when the other one has reported it. */
+		check(soon(import_ended));
+		check_eq(vmmc_GetData(words, proxy, 1), vmmcErr_BadIbufState);
+		while ((code = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
+			sched_yield();
+		check(code == vmmc_Success || code == vmmcErr_BadIbufState);
+		check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
+	}
+}
+
+static long job_send_always(long node, long pid, long c)
+{
+	vmmc_node_t n = { node };
+	vmmc_imphandle_t h;
+	int32 *at, word = 1;
+	uint32 size;
+
+	if (vmmc_ImportRecvBuf(n, pid, 1, &h, &at, &size))
+		return -1;
+	for (;;) {
+		if (vmmc_SendDataNotify(&word, at, 1) || vmmc_SendData(&word, at + 1, 1) ||
+		    vmmc_GetData(&word, at, 1))
+			return -2;
+	}
+}
+
+static int handled;
+
+static void note(int32 *where, int32 what)
+{
+	__atomic_add_fetch(&handled, 1, __ATOMIC_RELEASE);
+}
+
+static bool some_handled(void)
+{
+	return __atomic_load_n(&handled, __ATOMIC_ACQUIRE) > 0;
+}
+
+TEST(VM_33_importers_that_are_killed_stop_nothing)
+{
+	for (int i = 0; i < 10; i++) {
+		owner = worker_new(THERE);
+		__atomic_store_n(&handled, 0, __ATOMIC_RELAXED);
+		check_eq(vmmc_ExportRecvBuf(board + 2 * WORDS, WORDS, 1, note, BUF_READWRITE,
+					    VMMC_PERM_ANY, &exported), vmmc_Success);
+		worker_begin(owner, job_send_always, vmmc_MyNode().number, vmmc_MyPid(), 0);
+		check(soon(some_handled));
+		worker_end(owner);
+		check_eq(vmmc_UnexportRecvBuf(exported), vmmc_Success);
+	}
+}
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+#define CONF	"/etc/dd/cluster.conf"
+
+/* Two names, an address, and lines that are not those of nodes. */
+static long job_hosts(long mode, long b, long c)
+{
+	vmmc_node_t *all, *session, *again, mine;
+	uint32 n, m, k;
+
+	if (mode == 1)
+		unsetenv("VMMCHOSTS");
+	else
+		setenv("VMMCHOSTS", mode == 2 ? "fedex1.example.org  fedex2\t10.9.0.7" : "fedex1 unknown", 1);
+	mine = vmmc_MyNode();
+	if (vmmc_AllHosts(&n, &all) || vmmc_AllHosts(&k, &again) || k != n || all != again)
+		return 1;
+	if (mode == 3)
+		return vmmc_SessionHosts(&m, &session) == vmmcErr_NoSuchNode ? 0 : 2;
+	if (vmmc_SessionHosts(&m, &session))
+		return 3;
+	if (mode == 1)
+		return m == 1 && vmmc_EqualNodes(session[0], mine) ? 0 : 4;
+	if (n != 3 + (mine.number != 1 && mine.number != 2) || m != 3)
+		return 5;
+	if (!vmmc_EqualNodes(session[0], vmmc_NameToNode("fedex1.example.org")) ||
+	    !vmmc_EqualNodes(session[1], vmmc_NameToNode("fedex2.example.org")) ||
+	    !vmmc_EqualNodes(session[2], vmmc_NameToNode("10.9.0.7")) ||
+	    !vmmc_EqualNodes(session[0], all[0]) || vmmc_EqualNodes(session[0], session[1]))
+		return 6;
+	if (strcmp(vmmc_NodeToName(session[1]), "fedex2.example.org") ||
+	    strcmp(vmmc_NodeToName(session[2]), "10.9.0.7"))
+		return 7;
+	if (vmmc_EqualNodes(vmmc_NameToNode("nothing"), mine) ||
+	    vmmc_NodeToName(vmmc_NameToNode("nothing")) || vmmc_NodeToName(vmmc_NameToNode(NULL)))
+		return 8;
+	if (!vmmc_EqualNodes(vmmc_NameToNode(vmmc_MyHostName()), mine) ||
+	    !vmmc_EqualNodes(vmmc_NameToNode("localhost"), mine))
+		return 9;
+	return 0;
+}
+
+TEST(VM_47_VM_48_VM_49_VM_56_VM_67_VM_68_VM_70_VM_71_hosts)
+{
+	FILE *f;
+
+	check_eq(run("mkdir -p /etc/dd; ! [ -e " CONF " ] || mv " CONF " " CONF ".kept"), 0);
+	f = fopen(CONF, "w");
+	check(f);
+	fprintf(f, "# The cluster\nmax 16\ndead-time 5000\n1 fedex1.example.org\n"
+		"2 fedex2.example.org:5000 # a port\n7 [10.9.0.7]:56797\n1 twice\nx y\n9\n");
+	fclose(f);
+	for (int mode = 1; mode <= 3; mode++) {
+		for (int where = THERE; where <= HERE; where++) {
+			owner = worker_new(where);
+			check_eq(worker_do(owner, job_hosts, mode, 0, 0), 0);
+			worker_end(owner);
+		}
+	}
+	check_eq(run("rm " CONF "; ! [ -e " CONF ".kept ] || mv " CONF ".kept " CONF), 0);
+}
+
+static long job_no_conf(long a, long b, long c)
+{
+	vmmc_node_t *all;
+	uint32 n;
+
+	unsetenv("VMMCHOSTS");
+	if (vmmc_AllHosts(&n, &all) || n != 1 || !vmmc_EqualNodes(all[0], vmmc_MyNode()))
+		return 1;
+	if (!vmmc_MyHostName()[0] || strcmp(vmmc_MyHostName(), vmmc_NodeToName(vmmc_MyNode())))
+		return 2;
+	return vmmc_AllHosts(NULL, &all) == vmmcErr_BadArg &&
+	       vmmc_SessionHosts(&n, NULL) == vmmcErr_BadArg ? 0 : 3;
+}
+
+TEST(VM_47_VM_67_a_node_alone)
+{
+	owner = worker_new(THERE);
+	check_eq(worker_do(owner, job_no_conf, 0, 0, 0), 0);
+	worker_end(owner);
+}
+
+TEST(VM_57_VM_46_5_VM_46_10_VM_46_23_VM_46_9_codes_and_their_texts)
+{
+	vmmc_node_t node;
+	vmmc_pid_t pid;
+	char *text[25];
+
+	check_eq(vmmc_Success, 0);
+	for (int i = 0; i <= 24; i++) {
+		text[i] = vmmc_ErrorStr(-i);
+		check(strlen(text[i]) > 5);
+		for (int j = 0; j < i; j++)
+			check(strcmp(text[i], text[j]));
+	}
+	check(!strcmp(vmmc_ErrorStr(vmmcErr_NoSuchError), "no data"));
+	check(!strcmp(vmmc_ErrorStr(1), vmmc_ErrorStr(-25)));
+	check(!strcmp(vmmc_ErrorStr(-0x7fffffff - 1), vmmc_ErrorStr(99)));
+	check_eq(vmmcErr_BadProxyExtension, -5);
+	check_eq(vmmcErr_UnblockedNotifications, -10);
+	check_eq(vmmcErr_StaleHandle, vmmcErr_StateHandle);
+	check_eq(vmmc_Parent(&node, &pid), vmmcErr_NoParent);
+	check_eq(vmmc_Spawn("x", NULL, node, &pid), vmmcErr_NotImplemented);
+}
+
+TEST(VM_72_VM_73_VM_74_constants)
+{
+	uint32 major = 9, minor = 9;
+
+	check_eq(vmmc_PageSize(), 4096);
+	check_eq(vmmc_WordSize(), 4);
+	vmmc_Version(&major, &minor);
+	check_eq(major, 2);
+	check_eq(minor, 0);
+}
+
+/* What a worker prints while it makes calls that fail. */
+static long job_say(long level, long fd, long c)
+{
+	dup2(fd, 2);
+	if (level >= 0)
+		vmmc_SetDebugLevel(level);
+	vmmc_SendData(board, board, 1);
+	vmmc_SendData(board, board, 0);
+	vmmc_Error(vmmcErr_BadSize, level ? "loud" : "silent");
+	vmmc_SetDebugLevel(0);
+	vmmc_SendData(board, board, 1);
+	return 0;
+}
+
+TEST(VM_75_debug_level)
+{
+	char said[2][4096] = { "" };
+	int ends[2];
+	ssize_t n;
+
+	for (int level = 0; level < 2; level++) {
+		int status;
+		pid_t child;
+
+		check_eq(pipe(ends), 0);
+		child = fork();
+		if (!child)
+			_exit(job_say(level, ends[1], 0));
+		close(ends[1]);
+		check_eq(waitpid(child, &status, 0), child);
+		check_eq(status, 0);
+		n = read(ends[0], said[level], sizeof(said[level]) - 1);
+		check(n > 0);
+		close(ends[0]);
+	}
+	check(!strncmp(said[0], "silent: ", 8));
+	check(!strchr(strchr(said[0], '\n') + 1, '\n'));
+	check(strstr(said[1], "vmmc_SendData: not all words"));
+	check(strstr(said[1], "vmmc_SendData: the number of words"));
+	check(strstr(said[1], "loud: the number of words"));
+}
