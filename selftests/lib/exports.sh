@@ -21,7 +21,7 @@ every=$(echo "$symbols" | grep -vc ' A LIB')
 # shellcheck disable=SC2086 # words
 declared=$(printf '#include "%s"\n' $headers |
 	"${CC:-cc}" -E -I"$include" - |
-	grep -o "\<${prefix}[a-z_]*[[(]" | tr -d '([' | sort -u)
+	grep -o "\<${prefix}[A-Za-z_]*[[(]" | tr -d '([' | sort -u)
 
 is "$soname: exported is what is declared" "$exported" "$declared"
 is "$soname: all under a version" "$every" "$(printf '%s\n' "$exported" | wc -l)"

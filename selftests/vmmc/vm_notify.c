@@ -424,7 +424,9 @@ static long job_send_async(long id, long n, long first)
 		sent[i] = first + i;
 		ret = vmmc_SendDataAsyncNotify(&sent[i], at[id] + i, 1, &h);
 	}
-	while (!ret && (ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
+	if (ret)
+		return ret;
+	while ((ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
 		sched_yield();
 	return ret;
 }

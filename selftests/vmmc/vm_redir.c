@@ -50,7 +50,9 @@ static long job_send(long offset, long n, long round)
 	for (long i = 0; i < n; i++)
 		message[i] = word_of(round, i);
 	ret = vmmc_SendDataAsync(message, at + offset, n, &h);
-	while (!ret && (ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
+	if (ret)
+		return ret;
+	while ((ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
 		sched_yield();
 	return ret ? ret : vmmc_GetData(&word, at, 1);
 }
