@@ -578,6 +578,7 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * async-signal-safe, also in a handler that has interrupted one of them with the same import. The
  * handler must return: siglongjmp() out of it would leave a request that uses the caller's memory.
  */
+#define DD_PUT_COPY	0x20	/* dd_put_async(): @src may change when the call returns */
 #define DD_CAS_STATUS	0x8	/* dd_cas_async(): store 1 if it has replaced the word, else 2 */
 
 /**
@@ -601,7 +602,7 @@ int dd_import_list(struct dd_mem *mem, int list, unsigned int depth, uint64_t co
  *	done
  * @len: number of bytes, below 2 GiB
  * @offset: where to, in the segment
- * @flags: 0 or DD_PUT_NOTIFY
+ * @flags: DD_PUT_NOTIFY and DD_PUT_COPY, combined
  * @list: of dd_import_list(), for a note when the request is over; or 0
  *
  * Requests of an import are executed in the order of the calls. On one node the call is the
@@ -658,6 +659,20 @@ int64_t dd_cas_async(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t e
  * -EINVAL (also: @mem is null).
  */
 int dd_wait(struct dd_mem *mem, int64_t request, int64_t timeout);
+
+/**
+ * dd_sent() - wait until the source of a put may be used again
+ * @mem: the import
+ * @request: its number
+ * @timeout: nanoseconds to wait at most; -1: no limit
+ *
+ * The other node has the bytes then, but may not have stored them, nor notified the exporter.
+ * Async-signal-safe.
+ *
+ * Return: 0; -ESTALE, -EHOSTUNREACH (the access has ended), -ETIMEDOUT, -EAGAIN (@timeout is 0),
+ * -EINTR (a signal handler has run), -EINVAL (also: @mem is null).
+ */
+int dd_sent(struct dd_mem *mem, int64_t request, int64_t timeout);
 
 /**
  * dd_fence() - wait until all requests are done

@@ -266,13 +266,16 @@ static int64_t begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 			    unsigned int flags, int list)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset };
 	int64_t ret;
 
-	if (flags & ~DD_PUT_NOTIFY)
+	if (flags & ~(DD_PUT_NOTIFY | DD_PUT_COPY))
 		return -EINVAL;
+	sqe.flags = flags & DD_PUT_NOTIFY;
+	if (flags & DD_PUT_COPY)
+		sqe.flags |= DD_SQE_UNWIRED;
 	ret = begin(m, &sqe, src, len, list);
-	return ret == -EALREADY ? dd_put(m, src, len, offset, flags) : ret;
+	return ret == -EALREADY ? dd_put(m, src, len, offset, flags & DD_PUT_NOTIFY) : ret;
 }
 
 DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset, int list)

@@ -73,24 +73,28 @@ static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 static DDI_NOINLINE int mem_wired(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
 				  size_t len)
 {
-	if (len > DDI_MEM_MAX)
-		return -EINVAL;
 	sqe->region = ddi_region_hint(m->h, local, len, false);
 	if (sqe->region)
 		sqe->flags |= DD_SQE_REGION;
 	return mem_queue(m, sqe);
 }
 
-/* Submit a request with @local as its source or destination. */
+/*
+ * Submit a request with @local as its source or destination. With DD_SQE_UNWIRED the kernel is to
+ * copy it, even if it is wired. A request that is submitted again keeps its region.
+ */
 static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
+	bool copy = sqe->flags & DD_SQE_UNWIRED || (len <= MEM_FEW && !m->result);
+
 	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	sqe->len = len;
 	sqe->src = (uintptr_t)local;
 	sqe->flags |= DD_SQE_UNWIRED;
-	return len > MEM_FEW || m->result ? mem_wired(m, sqe, local, len) :
-					    mem_queue(m, sqe);
+	if (len > DDI_MEM_MAX)
+		return -EINVAL;
+	return copy ? mem_queue(m, sqe) : mem_wired(m, sqe, local, len);
 }
 
 static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)
@@ -272,6 +276,18 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 	/* Load the result before the number of requests that may have replaced it. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return ddi_load(&m->cs->submitted) - request < DD_RESULTS ? ret : -EINVAL;
+}
+
+DD_API int dd_sent(struct dd_mem *m, int64_t request, int64_t timeout)
+{
+	if (!m)
+		return -EINVAL;
+	if (!ddi_load(&m->h->board.alive))
+		return -ESTALE;
+	if (timeout < -1 || request < 0 ||
+	    (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
+		return -EINVAL;
+	return ddi_cell_await(m->h, &m->spin, m->cell, m->serial, DD_WAIT_SENT, request, timeout);
 }
 
 DD_API int dd_fence(struct dd_mem *m, int64_t timeout)

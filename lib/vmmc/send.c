@@ -18,6 +18,7 @@
 #include "import.h"
 
 #define SEND_PART	(1u << 30)	/* bytes of a request */
+#define SEND_COPIED	(1u << 14)	/* up to which it is copied, not waited for */
 #define BOUNCE_PART	(1u << 18)	/* and by memory of the library's */
 #define HANDLER_NS	1000000000	/* how long a handler may wait for its peer */
 #define WORD		sizeof(int32)
@@ -30,7 +31,7 @@ struct request {
 	char *local;
 	const char *proxy;
 	size_t len;
-	unsigned int flags;	/* DD_PUT_NOTIFY, or 0 */
+	unsigned int flags;	/* DD_PUT_NOTIFY and DD_PUT_COPY */
 	bool get;
 };
 
@@ -93,7 +94,7 @@ static int64_t request_start(struct vmmc_import *i, const struct request *r)
 	uint64_t offset = (uintptr_t)r->proxy - i->dest.base;
 
 	return r->get ? dd_get_async(i->mem, r->local, r->len, offset, 0) :
-			dd_put_async(i->mem, r->local, r->len, offset, r->flags);
+			dd_put_async(i->mem, r->local, r->len, offset, r->flags, 0);
 }
 
 /*
@@ -137,12 +138,13 @@ static int64_t request_begin(struct vmmc_import *i, const struct request *r)
 	return ret;
 }
 
-static int request_wait(struct vmmc_import *i, int64_t n)
+/* Until the source may be used again, or the words that were fetched are in place. */
+static int request_wait(struct vmmc_import *i, int64_t n, bool get)
 {
 	int ret;
 
 	do {
-		ret = dd_wait(i->mem, n, VMMC_SLICE_NS);
+		ret = get ? dd_wait(i->mem, n, VMMC_SLICE_NS) : dd_sent(i->mem, n, VMMC_SLICE_NS);
 	} while (ret == -ETIMEDOUT || ret == -EINTR);
 	/* Other threads have begun 64 since, so this one was done. */
 	return ret == -EINVAL ? 0 : ret;
@@ -163,7 +165,7 @@ static int request_bounce(struct vmmc_import *i, const struct request *r)
 		part.len = r->len - done < BOUNCE_PART ? r->len - done : BOUNCE_PART;
 		ret = request_begin(i, &part);
 		if (ret > 0)
-			ret = request_wait(i, ret);
+			ret = request_wait(i, ret, true);
 		if (!ret)
 			memcpy(r->local + done, at, part.len);
 	}
@@ -178,12 +180,21 @@ static vmmc_result_t request_code(int64_t ret)
 	return ret > 0 ? vmmc_Success : vmmc_code(ret);
 }
 
+static vmmc_async_handle_t handle_of(const struct vmmc_import *i, int64_t n, bool get)
+{
+	uint64_t value = n > 0 ? n << 1 | get : 0;
+
+	return (vmmc_async_handle_t){ .import = { i->slot.index, i->slot.use },
+				      .low = value, .high = value >> 32 };
+}
+
 /* Execute a request in pieces, and wait for the last one if there is no @handle. */
 static vmmc_result_t request_run(struct vmmc_import *i, struct request *r,
 				 vmmc_async_handle_t *handle)
 {
+	const bool copied = !handle && !r->get && r->len <= SEND_COPIED;
+	const unsigned int flags = r->flags | (copied ? DD_PUT_COPY : 0);
 	const size_t len = r->len;
-	const unsigned int flags = r->flags;
 	int64_t ret = 0;
 
 	for (size_t left = len; left && ret >= 0; left -= r->len) {
@@ -198,12 +209,10 @@ static vmmc_result_t request_run(struct vmmc_import *i, struct request *r,
 		r->proxy -= len;
 		ret = request_bounce(i, r);
 	}
-	if (ret > 0 && !handle)
-		ret = request_wait(i, ret);
+	if (ret > 0 && !handle && !copied)
+		ret = request_wait(i, ret, r->get);
 	if (handle)
-		*handle = (vmmc_async_handle_t){
-			.import = { i->slot.index, i->slot.use },
-			.low = ret > 0 ? ret : 0, .high = ret > 0 ? ret >> 32 : 0 };
+		*handle = handle_of(i, ret, r->get);
 	return request_code(ret);
 }
 
@@ -281,10 +290,18 @@ VMMC_API vmmc_result_t vmmc_GetDataAsync(int32 *dst, int32 *proxy, uint32 nwords
 	return request_async("vmmc_GetDataAsync", dst, proxy, nwords, 0, true, handle);
 }
 
+/* 0, -EAGAIN, or why the request has failed, also if its source may be used again. */
+static int request_status(struct vmmc_import *i, int64_t n, bool get)
+{
+	int ret = dd_wait(i->mem, n, 0);
+
+	return ret == -EAGAIN && !get ? dd_sent(i->mem, n, 0) : ret;
+}
+
 VMMC_API vmmc_result_t vmmc_AsyncStatus(const vmmc_async_handle_t *handle)
 {
 	struct vmmc_import *i;
-	int64_t n;
+	uint64_t value;
 	int ret;
 
 	if (!handle)
@@ -292,9 +309,9 @@ VMMC_API vmmc_result_t vmmc_AsyncStatus(const vmmc_async_handle_t *handle)
 	i = vmmc_import_find(handle->import);
 	if (!i)
 		return vmmcErr_BadAsyncHandle;
-	n = (int64_t)handle->high << 32 | handle->low;
-	ret = n ? dd_wait(i->mem, n, 0) : 0;
-	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
+	value = (uint64_t)handle->high << 32 | handle->low;
+	ret = value ? request_status(i, value >> 1, value & 1) : 0;
+	if (ret == -EAGAIN || ret == -EINTR)
 		return vmmcErr_InProgress;
 	/* The request was done before the 64 after it could begin. */
 	return ret == -EINVAL ? vmmc_Success : vmmc_code(ret);
