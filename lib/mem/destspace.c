@@ -35,6 +35,14 @@ static uint32_t sequence;		/* odd while the array is being changed */
 static uintptr_t start, end, cursor;	/* of the range; where the next proxy is tried */
 static size_t page;
 
+/* A child of fork() has no proxies, but the addresses. */
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	count = 0;
+	sequence = 0;
+}
+
 /* Less address space will do where it is limited. */
 static int space_reserve(void)
 {
@@ -56,6 +64,7 @@ static int space_reserve(void)
 		munmap(entries, DEST_MAX * sizeof(*entries));
 		return -ENOMEM;
 	}
+	pthread_atfork(NULL, NULL, in_child);
 	start = (uintptr_t)at;
 	end = start + size;
 	cursor = start;
@@ -159,14 +168,6 @@ DD_API void ddi_dest_del(struct ddi_dest *d)
 	memmove(&entries[i], &entries[i + 1], (count - i) * sizeof(*entries));
 	change_end();
 	pthread_mutex_unlock(&lock);
-}
-
-/* In a child of fork(), which has no imports. */
-DD_API void ddi_dest_reset(void)
-{
-	pthread_mutex_init(&lock, NULL);
-	count = 0;
-	sequence = 0;
 }
 
 /* The proxy that an address is in, or NULL. */

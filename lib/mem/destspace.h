@@ -25,7 +25,6 @@ struct ddi_dest {
 
 int ddi_dest_add(struct ddi_dest *d, size_t len);
 void ddi_dest_del(struct ddi_dest *d);
-void ddi_dest_reset(void);
 struct ddi_dest *ddi_dest_find(const void *addr);
 
 #endif /* _DD_DESTSPACE_H */

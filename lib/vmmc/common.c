@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "destspace.h"
+#include "hosts.h"
 #include "shared.h"
-#include "vmmc_int.h"
+#include "common.h"
 
 pthread_mutex_t vmmc_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -101,9 +101,13 @@ static void in_child(void)
 {
 	pthread_mutex_init(&vmmc_lock, NULL);
 	present = NULL;
-	vmmc_exports_reset();
-	vmmc_imports_reset();
-	ddi_dest_reset();
+}
+
+/* Have a child of fork() call a function; *@done says that it was done. */
+void vmmc_at_fork(bool *done, void (*in_the_child)(void))
+{
+	if (!*done)
+		*done = !pthread_atfork(NULL, NULL, in_the_child);
 }
 
 static vmmc_result_t handle_code(int ret)
@@ -134,9 +138,7 @@ vmmc_result_t vmmc_handle(struct dd **h)
 	*h = present;
 	if (!*h) {
 		ret = ddi_shared(h);
-		/* After that of ddi_shared(), so that the child calls it after that one. */
-		if (!watching)
-			watching = !pthread_atfork(NULL, NULL, in_child);
+		vmmc_at_fork(&watching, in_child);
 		if (!ret && !named) {
 			vmmc_hosts_read(dd_node(*h));
 			named = true;

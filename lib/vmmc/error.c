@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vmmc_int.h"
+#include "atomic.h"
+#include "error.h"
 
 #ifndef VMMC_DEBUG_LEVEL
 #define VMMC_DEBUG_LEVEL	0

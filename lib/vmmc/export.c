@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "shared.h"
-#include "vmmc_int.h"
+#include "common.h"
 
 /**
  * struct export - a receive buffer
@@ -50,7 +50,7 @@ static struct export *export_redirectable(vmmc_exphandle_t handle)
 	return e && e->state ? e : NULL;
 }
 
-void vmmc_exports_reset(void)
+static void in_child(void)
 {
 	vmmc_slots_reset(&exports);
 }
@@ -165,12 +165,14 @@ static vmmc_result_t export_buf(struct dd *h, int32 *buf, uint32 nwords, uint32 
 				vmmc_callback_t proc, uint32 flags, vmmc_perm_t perm,
 				vmmc_exphandle_t *handle)
 {
+	static bool watching;
 	size_t len = (size_t)nwords * sizeof(*buf);
 	struct export *e;
 	vmmc_result_t code = export_fits((char *)buf, len, rbufid);
 
 	if (code)
 		return code;
+	vmmc_at_fork(&watching, in_child);
 	e = (struct export *)vmmc_slot_new(&exports, sizeof(*e));
 	if (!e)
 		return vmmcErr_NoMem;

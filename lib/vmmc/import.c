@@ -20,12 +20,11 @@ struct vmmc_import *vmmc_import_find(vmmc_imphandle_t handle)
 	return (struct vmmc_import *)vmmc_slot_get(&imports, handle.slot, handle.use);
 }
 
-void vmmc_imports_reset(void)
+static void in_child(void)
 {
 	for (unsigned int i = 0; i < imports.count; i++)
 		((struct vmmc_import *)imports.slot[i])->dest.len = 0;
 	vmmc_slots_reset(&imports);
-	vmmc_peers_reset();
 }
 
 /* Ask for the next rights; -EACCES if there are none. */
@@ -97,10 +96,12 @@ static void import_cancel(struct vmmc_import *i)
 static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, uint32_t number,
 				struct vmmc_import **new)
 {
+	static bool watching;
 	struct vmmc_import *i;
 	vmmc_result_t code;
 	int ret;
 
+	vmmc_at_fork(&watching, in_child);
 	if (node.number < 0)
 		return vmmcErr_NoSuchNode;
 	if (pid <= 0)

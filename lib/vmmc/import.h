@@ -8,7 +8,7 @@
 #define _VMMC_IMPORT_H
 
 #include "destspace.h"
-#include "vmmc_int.h"
+#include "common.h"
 
 struct vmmc_import;
 
@@ -69,7 +69,6 @@ struct vmmc_import {
 struct vmmc_peer *vmmc_peer_get(struct dd *h, int node, vmmc_pid_t pid, vmmc_result_t *code);
 void vmmc_peer_put(struct vmmc_peer *p);
 vmmc_result_t vmmc_peer_state(struct vmmc_peer *p);
-void vmmc_peers_reset(void);
 
 struct vmmc_import *vmmc_import_find(vmmc_imphandle_t handle);
 

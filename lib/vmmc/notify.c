@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "vmmc_int.h"
+#include "common.h"
 
 VMMC_API void vmmc_BlockNotifications(void)
 {

@@ -11,8 +11,8 @@
 
 static struct vmmc_peer *peers;		/* vmmc_lock */
 
-/* In a child of fork(); the records are the parent's. */
-void vmmc_peers_reset(void)
+/* The records are the parent's. */
+static void in_child(void)
 {
 	struct vmmc_peer *p;
 
@@ -63,7 +63,9 @@ static struct vmmc_peer *peer_find(int node, vmmc_pid_t pid)
 struct vmmc_peer *vmmc_peer_get(struct dd *h, int node, vmmc_pid_t pid, vmmc_result_t *code)
 {
 	struct vmmc_peer *p = peer_find(node, pid);
+	static bool watching;
 
+	vmmc_at_fork(&watching, in_child);
 	if (!p) {
 		p = calloc(1, sizeof(*p));
 		if (!p) {

@@ -33,6 +33,7 @@ LIB = {
     "conn": "core",
     "mem": "core",
     "ddp": "core conn",
+    "vmmc": "core mem",
 }
 FOLDERS = ("kernel/*", "lib/*", "tools/*")
 # Circles of these are not refused yet.

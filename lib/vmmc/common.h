@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * vmmc_int.h - what the files of libvmmc share
+ * common.h - the handle of the process, and records that handles name
  *
  * Copyright (C) 2026 The dd authors
  *
@@ -9,18 +9,17 @@
  * that are permitted in a handler do not take vmmc_lock, since the thread that holds it may wait
  * for the handler.
  */
-#ifndef _VMMC_INT_H
-#define _VMMC_INT_H
+#ifndef _VMMC_COMMON_H
+#define _VMMC_COMMON_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "dd_mem.h"
+#include "error.h"
 #include "upcall.h"
-#include "vmmc.h"
 
-#define VMMC_API	__attribute__((visibility("default")))
 #define VMMC_MAX	65536		/* exports; imports */
 #define VMMC_WINDOW	256		/* unread notifications of an importer */
 #define VMMC_DEPTH	64		/* requests of an importer that are under way */
@@ -90,15 +89,6 @@ void vmmc_key(void *key, vmmc_pid_t pid, uint32_t number, char kind);
 #define VMMC_KEY_BUFFER		'V'
 #define VMMC_KEY_PRESENCE	'P'
 
-void vmmc_hosts_read(int own);
-void vmmc_exports_reset(void);
-void vmmc_imports_reset(void);
+void vmmc_at_fork(bool *done, void (*in_the_child)(void));
 
-/* The code for an error of libdd, of an import and of another call. */
-vmmc_result_t vmmc_code(int ret);
-vmmc_result_t vmmc_import_code(int ret);
-
-/* Return @code, and print it from debug level 1 on. */
-vmmc_result_t vmmc_result(const char *call, vmmc_result_t code);
-
-#endif /* _VMMC_INT_H */
+#endif /* _VMMC_COMMON_H */

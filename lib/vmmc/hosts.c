@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * hosts.c - names of nodes
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Names are those of /etc/dd/cluster.conf at the first call of the library, which makes them before
+ * any handler can run. They never change then: the program has the arrays and the texts.
+ */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "hosts.h"
+
+#define CLUSTER_CONF	"/etc/dd/cluster.conf"
+#define BLANKS		" \t\r\n\v\f"
+
+struct vmmc_hosts vmmc_cluster, vmmc_session;
+static char *names[NODES_MAX];		/* of the cluster's */
+static char own_name[256];
+
+static void host_add(struct vmmc_hosts *hosts, int number)
+{
+	hosts->node[hosts->count++] = (vmmc_node_t){ number };
+}
+
+static int host_index(int number)
+{
+	for (uint32_t i = 0; i < vmmc_cluster.count; i++)
+		if (vmmc_cluster.node[i].number == number)
+			return i;
+	return -1;
+}
+
+/* A host without its port: "host:port", "[address]:port", or an address of IPv6. */
+static void host_cut(char *host)
+{
+	char *colon = strchr(host, ':'), *bracket = strchr(host, ']');
+
+	if (*host == '[' && bracket) {
+		*bracket = 0;
+		memmove(host, host + 1, strlen(host));
+	} else if (colon && !strchr(colon + 1, ':')) {
+		*colon = 0;
+	}
+}
+
+/* Lines that "ddctl apply" refuses are left out. */
+static void line_read(char *line)
+{
+	char *save, *number, *host, *end;
+	long n;
+
+	line[strcspn(line, "#")] = 0;
+	number = strtok_r(line, BLANKS, &save);
+	host = number ? strtok_r(NULL, BLANKS, &save) : NULL;
+	if (!host || !isdigit((unsigned char)*number))
+		return;
+	n = strtol(number, &end, 10);
+	if (*end || n >= NODES_MAX || host_index(n) >= 0)
+		return;
+	host = strdup(host);
+	if (!host)
+		return;
+	host_cut(host);
+	names[vmmc_cluster.count] = host;
+	host_add(&vmmc_cluster, n);
+}
+
+static void file_read(void)
+{
+	FILE *file = fopen(CLUSTER_CONF, "re");
+	char line[512];
+
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file))
+		line_read(line);
+	fclose(file);
+}
+
+/* Whether a name is that of a host, or its part before the domain. */
+static bool name_is(const char *host, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!strcasecmp(host, name))
+		return true;
+	return len && !strchr(name, '.') && !strchr(name, ':') && !strncasecmp(host, name, len) &&
+	       host[len] == '.' && !isdigit((unsigned char)*host);
+}
+
+int vmmc_host_number(const char *name, int own)
+{
+	for (uint32_t i = 0; i < vmmc_cluster.count; i++)
+		if (name_is(names[i], name))
+			return vmmc_cluster.node[i].number;
+	return name_is(own_name, name) || !strcasecmp(name, "localhost") ? own : -1;
+}
+
+static void session_read(char *text, int own)
+{
+	char *save, *name = strtok_r(text, BLANKS, &save);
+	int number;
+
+	for (; name && vmmc_session.count < NODES_MAX; name = strtok_r(NULL, BLANKS, &save)) {
+		number = vmmc_host_number(name, own);
+		if (number < 0)
+			vmmc_session.code = vmmcErr_NoSuchNode;
+		else
+			host_add(&vmmc_session, number);
+	}
+}
+
+/* Called once, by the first call of the library. */
+void vmmc_hosts_read(int own)
+{
+	const char *env = getenv("VMMCHOSTS");
+	char *text = env ? strdup(env) : NULL;
+
+	if (gethostname(own_name, sizeof(own_name) - 1))
+		own_name[0] = 0;
+	file_read();
+	if (host_index(own) < 0 && vmmc_cluster.count < NODES_MAX) {
+		names[vmmc_cluster.count] = own_name;
+		host_add(&vmmc_cluster, own);
+	}
+	if (text)
+		session_read(text, own);
+	else if (env)
+		vmmc_session.code = vmmcErr_NoMem;
+	else
+		host_add(&vmmc_session, own);
+	free(text);
+}
+
+/* NULL if the node is unknown. */
+char *vmmc_host_name(int number)
+{
+	int i = host_index(number);
+
+	return i < 0 ? NULL : names[i];
+}
