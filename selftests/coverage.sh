@@ -13,6 +13,7 @@
 #
 #   ID      prefix of the names
 #   LAST    requirements are numbered from 1 to this number
+#   EXCEPT  requirements that need no test
 #   CASES   requirement:number of its cases ...
 #   TESTS   files with tests, relative to the table
 #   NODES   requirements that concern two nodes
@@ -23,7 +24,7 @@ nodes=''
 [ "$1" != -n ] || { nodes=yes; shift; }
 table=$1
 shift
-NODES='' ACROSS=''
+NODES='' ACROSS='' EXCEPT=''
 # shellcheck source=selftests/rmem/coverage
 . "$table"
 
@@ -45,6 +46,7 @@ wanted() {
 	local n c i
 
 	for n in $(if [ "$nodes" ]; then echo "$NODES"; else seq "$LAST"; fi); do
+		[[ " $EXCEPT " != *" $n "* ]] || continue
 		echo "${ID}_${n}_"
 		for c in $CASES; do
 			[ "${c%:*}" = "$n" ] || continue
