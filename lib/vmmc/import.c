@@ -96,6 +96,7 @@ static void import_cancel(struct vmmc_import *i)
 static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, uint32_t number,
 				struct vmmc_import **new)
 {
+	static struct vmmc_import *none;
 	static bool watching;
 	struct vmmc_import *i;
 	vmmc_result_t code;
@@ -118,6 +119,7 @@ static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, 
 		vmmc_slot_free(&imports, &i->slot);
 		return code;
 	}
+	i->turn = i->local ? &i->peer->last : &none;
 	ret = import_begin(i);
 	if (ret) {
 		import_free(i);

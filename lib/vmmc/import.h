@@ -52,6 +52,8 @@ enum vmmc_import_state {
  * @peer: the exporter
  * @mem: import of libdd
  * @local: the exporter is on this node
+ * @turn: @last of @peer if that is local, else a pointer that is NULL: it is this import while a
+ *	plain request needs no lock
  * @number: of the buffer
  * @attempt: which rights are asked for
  */
@@ -62,6 +64,7 @@ struct vmmc_import {
 	struct vmmc_peer *peer;
 	struct dd_mem *mem;
 	bool local;
+	struct vmmc_import **turn;
 	uint32_t number;
 	unsigned int attempt;
 };

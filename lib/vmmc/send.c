@@ -43,8 +43,12 @@ static uint32_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* @near, if it has all of these bytes. */
-static inline struct vmmc_import *import_near(uintptr_t at, size_t len, size_t *offset)
+/*
+ * @near, if it has all of these bytes, and a plain request to them needs only libdd; else NULL. The
+ * addresses are checked for both.
+ */
+static inline struct vmmc_import *import_near(uintptr_t at, uintptr_t local, size_t len,
+					      size_t *offset)
 {
 	struct vmmc_import *i = ddi_load_acquire(&near);
 	size_t size;
@@ -53,17 +57,12 @@ static inline struct vmmc_import *import_near(uintptr_t at, size_t len, size_t *
 		return NULL;
 	size = ddi_load_acquire(&i->dest.len);
 	*offset = at - ddi_load_acquire(&i->dest.base);
-	if (ddi_unlikely(*offset >= size || len > size - *offset) ||
-	    ddi_unlikely(ddi_load(&i->dest.len) != size))
+	/* Also if @len is 0. */
+	if (ddi_unlikely(*offset >= size) || ddi_unlikely(len - 1 >= size - *offset) ||
+	    ddi_unlikely((at | local) % WORD) || ddi_unlikely(ddi_load(&i->dest.len) != size) ||
+	    ddi_unlikely(ddi_load(i->turn) != i))
 		return NULL;
 	return i;
-}
-
-/* Whether a plain request needs only libdd. */
-static inline bool is_simple(const struct vmmc_import *i, uintptr_t addresses, uint32_t nwords)
-{
-	return i->local && !(addresses % WORD) && nwords - 1 < SEND_PART / WORD &&
-	       ddi_load(&i->peer->last) == i;
 }
 
 static struct vmmc_import *import_at(const char *proxy, size_t len)
@@ -239,10 +238,9 @@ static vmmc_result_t request(const char *call, const int32 *local, const int32 *
 VMMC_API vmmc_result_t vmmc_SendData(const int32 *src, int32 *proxy, uint32 nwords)
 {
 	size_t offset, len = (size_t)nwords * WORD;
-	struct vmmc_import *i = import_near((uintptr_t)proxy, len, &offset);
+	struct vmmc_import *i = import_near((uintptr_t)proxy, (uintptr_t)src, len, &offset);
 
-	if (ddi_likely(i) && is_simple(i, (uintptr_t)src | (uintptr_t)proxy, nwords) &&
-	    ddi_likely(!dd_put(i->mem, src, len, offset, 0)))
+	if (ddi_likely(i) && ddi_likely(!dd_put(i->mem, src, len, offset, 0)))
 		return vmmc_Success;
 	return request("vmmc_SendData", src, proxy, nwords, 0, false, NULL);
 }
@@ -250,10 +248,9 @@ VMMC_API vmmc_result_t vmmc_SendData(const int32 *src, int32 *proxy, uint32 nwor
 VMMC_API vmmc_result_t vmmc_GetData(int32 *dst, int32 *proxy, uint32 nwords)
 {
 	size_t offset, len = (size_t)nwords * WORD;
-	struct vmmc_import *i = import_near((uintptr_t)proxy, len, &offset);
+	struct vmmc_import *i = import_near((uintptr_t)proxy, (uintptr_t)dst, len, &offset);
 
-	if (ddi_likely(i) && is_simple(i, (uintptr_t)dst | (uintptr_t)proxy, nwords) &&
-	    ddi_likely(!dd_get(i->mem, dst, len, offset)))
+	if (ddi_likely(i) && ddi_likely(!dd_get(i->mem, dst, len, offset)))
 		return vmmc_Success;
 	return request("vmmc_GetData", dst, proxy, nwords, 0, true, NULL);
 }

@@ -21,7 +21,7 @@
 
 #include "worker.h"
 
-#define PLACES	400	/* of a call, at most, where it is interrupted */
+#define PLACES	400	/* of a call, at most, where it is interrupted; of an import, a tenth */
 
 /* ---- the worker --------------------------------------------------------------------- */
 
@@ -189,11 +189,12 @@ static void every_instruction(int kind, bool stores)
 {
 	vmmc_exphandle_t e[2];
 	vmmc_imphandle_t imp;
-	long stride = 1, n, total = 0;
+	long stride = 1, n, total = 0, places = kind == IMPORT ? PLACES / 10 : PLACES;
 	int32 value = 1;
 	uint32 size;
 
 	victim = worker_new(THERE);
+	memset(bufs, 0, sizeof(bufs));
 	for (int i = 0; i < 2; i++)
 		check_eq(vmmc_ExportRecvBuf(bufs[i], WORDS, i + 1, NULL, BUF_READWRITE,
 					    VMMC_PERM_ANY, &e[i]), vmmc_Success);
@@ -205,8 +206,8 @@ static void every_instruction(int kind, bool stores)
 	begin_call(kind, 0);
 	total = step(1000000);
 	end_call(1000);
-	if (total > PLACES)
-		stride = total / PLACES + 1;
+	if (total > places)
+		stride = total / places + 1;
 	for (n = 0; n < total && !test_failed; n += stride) {
 		value++;
 		wanted = value;

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * vm_figures.c - VMMC: what a send costs, in instructions of the program
+ *
+ * A worker makes a call, one instruction at a time; on one node, on the direct path. A longer
+ * series of calls less a shorter one is what one of them costs.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dd_mem.h"
+#include "worker.h"
+
+static int32 own[WORDS] __attribute__((aligned(PAGE)));
+static int32 message[16];
+static vmmc_imphandle_t imp;
+static vmmc_exphandle_t e;
+static int32 *at;
+static struct dd_mem *mem;
+
+enum { DD_PUT, SEND, DD_GET, GET };
+
+/* The buffer of this process, by VMMC and by libdd. */
+static long job_setup(long a, long b, long c)
+{
+	static char segment[PAGE] __attribute__((aligned(PAGE)));
+	struct dd_export_attr attr = {
+		.size = sizeof(attr), .addr = segment, .len = PAGE, .key_class = DD_KEY_ID,
+		.rights = DD_CAN_PUT | DD_CAN_GET, .notify = DD_NOTIFY_NEVER, .importers = 1,
+	};
+	uint64_t number;
+	struct dd *h;
+	uint32 n;
+
+	if (vmmc_ExportRecvBuf(own, WORDS, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e) ||
+	    vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &imp, &at, &n) ||
+	    vmmc_SendData(message, at, 16))
+		return -1;
+	if (dd_open(&h) || dd_pin(h, segment, PAGE) || dd_export(h, &attr, &number) ||
+	    dd_import(h, dd_node(h), DD_KEY_ID, attr.key, DD_CAN_PUT | DD_CAN_GET, &mem))
+		return -2;
+	return 0;
+}
+
+static long job_call(long kind, long times, long c)
+{
+	int ret = 0;
+
+	raise(SIGUSR1);
+	while (times-- > 0 && !ret) {
+		if (kind == DD_PUT)
+			ret = dd_put(mem, message, 64, 0, 0);
+		else if (kind == SEND)
+			ret = vmmc_SendData(message, at, 16);
+		else if (kind == DD_GET)
+			ret = dd_get(mem, message, 64, 0);
+		else
+			ret = vmmc_GetData(message, at, 16);
+	}
+	raise(SIGUSR2);
+	return ret;
+}
+
+/* Nanoseconds of a call. */
+static long job_time(long kind, long times, long c)
+{
+	struct timespec a, b;
+	long best = 1000000;
+
+	for (int i = 0; i < 20; i++) {
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		for (long n = times; n-- > 0;) {
+			if (kind == DD_PUT)
+				dd_put(mem, message, 64, 0, 0);
+			else if (kind == SEND)
+				vmmc_SendData(message, at, 16);
+			else if (kind == DD_GET)
+				dd_get(mem, message, 64, 0);
+			else
+				vmmc_GetData(message, at, 16);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		c = (b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec;
+		if (c * 100 / times < best)
+			best = c * 100 / times;
+	}
+	return best;
+}
+
+static struct worker *w;
+
+static int stopped(void)
+{
+	int status;
+
+	return waitpid(worker_pid(w), &status, __WALL) == worker_pid(w) && WIFSTOPPED(status) ?
+	       WSTOPSIG(status) : 0;
+}
+
+static long instructions(int kind, int times)
+{
+	long n = 0;
+	int sig;
+
+	worker_begin(w, job_call, kind, times, 0);
+	check_eq(stopped(), SIGUSR1);
+	do {
+		ptrace(PTRACE_SINGLESTEP, worker_pid(w), 0, 0);
+		sig = stopped();
+		n += sig == SIGTRAP;
+	} while (sig == SIGTRAP);
+	check_eq(sig, SIGUSR2);
+	ptrace(PTRACE_CONT, worker_pid(w), 0, 0);
+	check_eq(worker_result(w), 0);
+	return n;
+}
+
+static long cost(int kind)
+{
+	return (instructions(kind, 30) - instructions(kind, 10)) / 20;
+}
+
+TEST(VM_89_instructions_of_a_send_and_a_fetch)
+{
+	static const char *const name[] = { "dd_put", "vmmc_SendData", "dd_get", "vmmc_GetData" };
+	long n[4];
+
+	w = worker_new(HERE);
+	check_eq(worker_do(w, job_setup, 0, 0, 0), 0);
+	for (int i = 0; i < 4; i++)
+		printf("# %s of 64 bytes: %.2f ns\n", name[i],
+		       worker_do(w, job_time, i, 100000, 0) / 100.);
+	check_eq(ptrace(PTRACE_SEIZE, worker_pid(w), 0, 0), 0);
+	for (int i = 0; i < 4; i++) {
+		n[i] = cost(i);
+		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
+	}
+	check(n[SEND] <= n[DD_PUT] + 30);
+	check(n[GET] <= n[DD_GET] + 30);
+	worker_end(w);
+}
