@@ -170,6 +170,7 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 {
 	int64_t ret = -EBUSY;
 	sigset_t before;
+	uint32_t ended;
 	uint64_t last;
 
 	ddi_mem_lock(m, &before);
@@ -178,6 +179,10 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 	/* The result of a request replaces that of the one %DD_RESULTS before it. */
 	if (last - m->seen < (call || ddi_load(&m->waiting) ? 1 : DD_RESULTS))
 		ret = mem_local(m, sqe, local, len);
+	/* The requests under way when the access has ended leave no room for others. */
+	ended = ddi_load(&m->cell->error);
+	if (ret == -EBUSY && ended && ended != EINPROGRESS)
+		ret = -(int64_t)ended;
 	if (!ret) {
 		ret = last + 1;
 		ddi_store(&m->call[ret % DD_RESULTS], call);

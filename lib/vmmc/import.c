@@ -14,6 +14,7 @@ static const unsigned int rights[] = { DD_CAN_PUT | DD_CAN_GET, DD_CAN_PUT, DD_C
 #define ATTEMPTS	(sizeof(rights) / sizeof(rights[0]))
 
 static struct vmmc_slots imports;
+uint32_t vmmc_version;
 
 struct vmmc_import *vmmc_import_find(vmmc_imphandle_t handle)
 {
@@ -25,6 +26,7 @@ static void in_child(void)
 	for (unsigned int i = 0; i < imports.count; i++)
 		((struct vmmc_import *)imports.slot[i])->dest.len = 0;
 	vmmc_slots_reset(&imports);
+	vmmc_changed();
 }
 
 /* Ask for the next rights; -EACCES if there are none. */
@@ -96,7 +98,6 @@ static void import_cancel(struct vmmc_import *i)
 static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, uint32_t number,
 				struct vmmc_import **new)
 {
-	static struct vmmc_import *none;
 	static bool watching;
 	struct vmmc_import *i;
 	vmmc_result_t code;
@@ -119,7 +120,6 @@ static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, 
 		vmmc_slot_free(&imports, &i->slot);
 		return code;
 	}
-	i->turn = i->local ? &i->peer->last : &none;
 	ret = import_begin(i);
 	if (ret) {
 		import_free(i);
@@ -255,6 +255,7 @@ static struct vmmc_import *unimport_begin(vmmc_imphandle_t handle)
 	pthread_mutex_lock(&i->peer->lock);
 	if (i->peer->last == i)
 		i->peer->last = NULL;
+	vmmc_changed();
 	pthread_mutex_unlock(&i->peer->lock);
 	return i;
 }

@@ -52,8 +52,6 @@ enum vmmc_import_state {
  * @peer: the exporter
  * @mem: import of libdd
  * @local: the exporter is on this node
- * @turn: @last of @peer if that is local, else a pointer that is NULL: it is this import while a
- *	plain request needs no lock
  * @number: of the buffer
  * @attempt: which rights are asked for
  */
@@ -64,7 +62,6 @@ struct vmmc_import {
 	struct vmmc_peer *peer;
 	struct dd_mem *mem;
 	bool local;
-	struct vmmc_import **turn;
 	uint32_t number;
 	unsigned int attempt;
 };
@@ -72,6 +69,14 @@ struct vmmc_import {
 struct vmmc_peer *vmmc_peer_get(struct dd *h, int node, vmmc_pid_t pid, vmmc_result_t *code);
 void vmmc_peer_put(struct vmmc_peer *p);
 vmmc_result_t vmmc_peer_state(struct vmmc_peer *p);
+
+/* Counts imports that end, and changes of @last of all peers. */
+extern uint32_t vmmc_version;
+
+static inline void vmmc_changed(void)
+{
+	__atomic_fetch_add(&vmmc_version, 1, __ATOMIC_SEQ_CST);
+}
 
 struct vmmc_import *vmmc_import_find(vmmc_imphandle_t handle);
 

