@@ -87,6 +87,7 @@ DD_API void ddi_upcall_run(void)
 
 static void on_signal(int sig)
 {
+	(void)sig;
 	__atomic_store_n(&ddi_upcall_pending, 1, __ATOMIC_SEQ_CST);
 	if (!ddi_load(&ddi_upcall_depth))
 		ddi_upcall_run();

@@ -119,7 +119,7 @@ with_musl() {
 	for source in "$lib"/*/*.c; do
 		"$CC" -fsyntax-only -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE \
 			-DDD_VERSION='"0"' -nostdinc -I"$include" -I"$include/uapi" \
-			-I"$lib/core" -I"$lib/conn" -isystem "$1" \
+			-I"$lib/core" -I"$lib/mem" -I"$lib/conn" -isystem "$1" \
 			-isystem "$("$CC" -print-file-name=include)" \
 			-isystem "$kernel" "$source" || bad=1
 	done
