@@ -390,6 +390,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 #define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
 #define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
 #define DD_IMPORT_UID		0x10	/* only a segment that user @uid has exported */
+#define DD_IMPORT_MAY		0x20	/* those of @rights that are granted, at least one */
 #define DD_IMPORT_BLOCK		0x100	/* wait until the import is made; no note reports that */
 
 /**
@@ -398,7 +399,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * @node: its node; with DD_KEY_REGISTERED a hint to the registrar
  * @key_class: DD_KEY_*
  * @key: padded with zeros
- * @rights: DD_CAN_* that are needed
+ * @rights: DD_CAN_* that are needed; with DD_IMPORT_MAY, that are wanted: see dd_mem_rights()
  * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED or DD_KEY_ID
  * @depth: requests to another node that may be under way, 1 to 64; 0 is 16
  * @list: note list of dd_list() for a note when the import is made or has failed; or 0
@@ -493,6 +494,14 @@ int dd_mem_key(const struct dd_mem *mem, void *key);
  * Return: 0; -EAGAIN (the import is pending), -EINVAL, -ESTALE.
  */
 int dd_mem_uid(const struct dd_mem *mem, unsigned int *uid);
+
+/**
+ * dd_mem_rights() - what an import may do
+ * @mem: the import, not pending
+ *
+ * Return: DD_CAN_*; -EAGAIN (the import is pending), -EINVAL (null), -ESTALE.
+ */
+int dd_mem_rights(const struct dd_mem *mem);
 
 #define DD_PUT_NOTIFY	0x4	/* notify the exporter */
 

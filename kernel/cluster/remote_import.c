@@ -39,7 +39,8 @@ struct dd_remote_import_ask {
 	u8 rights;		/* DD_RIGHT_* that are needed */
 	u8 park;		/* 1: wait until the segment is exported; else 0 */
 	u8 named;		/* 1: a registrar has found the key by a name; else 0 */
-	u8 __reserved[3];
+	u8 may;			/* 1: at least one of @rights is needed; else 0 */
+	u8 __reserved[2];
 } __packed;
 
 /* Body of its answer. */
@@ -49,6 +50,8 @@ struct dd_remote_granted {
 	__le32 uid;		/* of the owner */
 	__le16 depth;		/* requests that may be under way, at most those asked for */
 	__le16 window;		/* unread notes, 0 without a list */
+	u8 rights;		/* DD_RIGHT_*, of those asked for */
+	u8 __reserved[3];
 } __packed;
 
 static_assert(sizeof(struct dd_remote_import_ask) <= DD_CTL_BODY);
@@ -240,6 +243,7 @@ static bool dd_remote_query(struct dd_remote_import *f)
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
 		.depth = cpu_to_le16(f->depth),
 		.rights = f->setup.rights,
+		.may = f->setup.may,
 		.park = f->setup.park == DD_PARK_MAY,
 		.named = f->named,
 	};
@@ -261,12 +265,12 @@ static int dd_remote_import_found(struct dd_remote_import *f)
 	f->imp.window = le16_to_cpu(grant.window);
 	depth = le16_to_cpu(grant.depth);
 	if (le16_to_cpu(f->answer.head.len) < sizeof(grant) || !f->answer.chan ||
-	    !grant.length || !depth ||
+	    !grant.length || !depth || !grant.rights || grant.rights & ~f->setup.rights ||
 	    depth > f->depth || f->imp.window > DD_WINDOW_MAX)
 		return -EPROTO;
 	r->nops = depth;
 	r->uid = le32_to_cpu(grant.uid);
-	r->proxy.rights = f->setup.rights;
+	r->proxy.rights = grant.rights;
 	r->proxy.generation = le64_to_cpu(grant.generation);
 	return dd_import_setup_found(&f->setup, &f->imp, r->proxy.generation,
 			       make_kuid(&init_user_ns, r->uid)) ?:
@@ -701,6 +705,7 @@ static int dd_remote_open(struct dd_remote_access *f, struct dd_export *exp, u64
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, exp->seg.uid)),
 		.depth = cpu_to_le16(depth),
 		.window = cpu_to_le16(window),
+		.rights = f->a.member.id.rights,
 	};
 	return 0;
 }
@@ -752,7 +757,7 @@ static int dd_remote_serve(struct dd_peer *peer, u64 session, const struct dd_ct
 {
 	const struct dd_importer_id id = {
 		.uid = make_kuid(&init_user_ns, le32_to_cpu(ask->uid)),
-		.node = peer->number, .rights = ask->rights,
+		.node = peer->number, .rights = ask->rights, .may = ask->may,
 		.guessed = query->head.class == DD_SEGMENT_ID && !ask->named,
 	};
 	struct mem_cgroup *before;
@@ -782,7 +787,7 @@ static int dd_remote_lookup(struct dd_peer *peer, u64 session, const struct dd_c
 	memcpy(&ask, query->body, sizeof(ask));
 	if (le16_to_cpu(query->head.len) < sizeof(ask) || !query->chan || !ask.rights ||
 	    ask.park > 1 || (ask.park && query->head.class == DD_SEGMENT_ID) || ask.named > 1 ||
-	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
+	    ask.may > 1 || ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_remote_supported(peer))
 		return -EBADMSG;
 	err = dd_remote_serve(peer, session, query, &ask, answer);

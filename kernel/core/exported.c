@@ -139,7 +139,7 @@ static int export_decide(struct dd_export *exp, const struct dd_importer_id *id)
 	if (exp->dead || !dd_name_valid(&exp->name))
 		return -ECONNREFUSED;
 	rights = export_rights(exp, id);
-	if (!(id->rights & ~rights))
+	if (id->may ? id->rights & rights : !(id->rights & ~rights))
 		return 0;
 	/* Users that may not import a segment do not find out its number by trying. */
 	return rights || !id->guessed ? -EACCES : -ECONNREFUSED;
@@ -304,6 +304,8 @@ int dd_export_join(struct dd_export *exp, struct dd_export_member *m,
 	mutex_lock(&exp->lock);
 	err = export_decide(exp, &m->id);
 	if (!err) {
+		m->id.rights &= export_rights(exp, &m->id);
+		ch->rights = m->id.rights;
 		list_add_tail(&m->entry, &exp->importers);
 		m->synced = exp->changes;
 		dd_channel_live(ch);

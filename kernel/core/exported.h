@@ -41,13 +41,15 @@ struct dd_export_left {
  * struct dd_importer_id - by what a segment decides whether a process may import it
  * @uid: its user, as its node states it
  * @node: its node
- * @rights: DD_RIGHT_* that it needs
+ * @rights: DD_RIGHT_* that it needs; once it has joined, those that it has
+ * @may: it takes those of @rights that the segment grants, at least one
  * @guessed: it has named the segment by a generation, which it may have guessed
  */
 struct dd_importer_id {
 	kuid_t uid;
 	u16 node;
 	u8 rights;
+	bool may;
 	bool guessed;
 };
 

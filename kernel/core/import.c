@@ -82,7 +82,7 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
  */
 int dd_import_check_args(const struct dd_import_make *arg)
 {
-	u32 flags = DD_IMPORT_UID;
+	u32 flags = DD_IMPORT_UID | DD_IMPORT_MAY;
 
 	/* An import by a registered name waits for the registrar. */
 	flags |= arg->key_class == DD_SEGMENT_REGISTERED ? DD_IMPORT_FRESH : DD_IMPORT_NOWAIT;
@@ -149,6 +149,7 @@ int dd_import_setup_begin(struct dd_import_setup *s, struct dd_import *imp,
 	s->cookie = arg->cookie;
 	s->node = arg->node;
 	s->rights = arg->rights;
+	s->may = arg->flags & DD_IMPORT_MAY;
 	s->park = arg->flags & DD_IMPORT_PARK ? DD_PARK_MAY : DD_PARK_NEVER;
 	imp->state = DD_IMPORT_PENDING;
 	dd_obj_publish(&imp->obj);
@@ -219,6 +220,8 @@ void dd_import_setup_end(struct dd_import_setup *s, struct dd_import *imp, int e
 	/* The first segment under the key has ended: the import does not wait for the next one. */
 	if (err == -ECONNREFUSED && s->park == DD_PARK_WOKEN)
 		err = -ESTALE;
+	if (!err)
+		container_of(imp->cs, struct dd_mem_state, cs)->rights = imp->chan->rights;
 	setup_over(imp, err ? DD_IMPORT_FAILED : DD_IMPORT_UP, err ?: -ESTALE);
 	/* The access may have ended since. Orders the connection state before its state. */
 	cmpxchg(&imp->cs->error, EINPROGRESS, -err);

@@ -110,7 +110,8 @@ enum dd_park {
  *	reserved; or NULL
  * @cookie: of that note
  * @node: node of the segment
- * @rights: DD_RIGHT_* that are needed
+ * @rights: DD_RIGHT_* that are needed, or with @may wanted
+ * @may: at least one of @rights will do
  * @owner: user that must have exported the segment; invalid if any may
  * @park: whether to wait until there is a segment. Only the calling thread and then the worker
  *	use it
@@ -120,6 +121,7 @@ struct dd_import_setup {
 	u64 cookie;
 	u16 node;
 	u8 rights;
+	bool may;
 	kuid_t owner;
 	enum dd_park park;
 };

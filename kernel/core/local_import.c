@@ -139,7 +139,7 @@ static int local_join(struct dd_local_import *l)
 	      dd_export_join(exp, &l->a.member, &l->a.chan);
 	if (err)
 		return err;
-	trace_dd_import(&l->imp, l->setup.node, l->setup.rights, l->a.chan.generation);
+	trace_dd_import(&l->imp, l->setup.node, l->a.chan.rights, l->a.chan.generation);
 	dd_import_setup_end(&l->setup, &l->imp, 0);
 	return 0;
 }
@@ -236,7 +236,7 @@ static struct dd_local_import *local_alloc(struct dd_ctx *ctx,
 	l->imp.uid = current_euid();
 	l->a.member.id = (struct dd_importer_id){
 		.uid = l->imp.uid, .node = arg->node, .rights = arg->rights,
-		.guessed = arg->key_class == DD_SEGMENT_ID,
+		.may = arg->flags & DD_IMPORT_MAY, .guessed = arg->key_class == DD_SEGMENT_ID,
 	};
 	l->a.member.place.uid = l->imp.uid;
 	INIT_WORK(&l->work, local_work);

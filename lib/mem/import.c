@@ -35,7 +35,8 @@ static void window_open(struct dd_mem *m)
 /* The import is made. Without windows, requests go by the kernel. */
 static void mem_up(struct dd_mem *m, uint64_t size)
 {
-	ddi_store(&m->size, size);
+	m->rights = ddi_load(&((const struct dd_mem_state *)m->cs)->rights);
+	ddi_store_release(&m->size, size);
 	if (!m->result)
 		window_open(m);
 }
@@ -230,6 +231,15 @@ DD_API int dd_unimport(struct dd_mem *m)
 DD_API size_t dd_mem_size(const struct dd_mem *m)
 {
 	return ddi_load(&m->size);
+}
+
+DD_API int dd_mem_rights(const struct dd_mem *m)
+{
+	if (!m)
+		return -EINVAL;
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	return ddi_load(&m->size) ? (int)m->rights : -EAGAIN;
 }
 
 DD_API int dd_mem_uid(const struct dd_mem *m, unsigned int *uid)

@@ -180,7 +180,7 @@ static int64_t mem_begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 	if (last - m->seen < (call || ddi_load(&m->waiting) ? 1 : DD_RESULTS))
 		ret = mem_local(m, sqe, local, len);
 	/* The requests under way when the access has ended leave no room for others. */
-	ended = ddi_load(&m->cell->error);
+	ended = ddi_load(&m->cs->error);
 	if (ret == -EBUSY && ended && ended != EINPROGRESS)
 		ret = -(int64_t)ended;
 	if (!ret) {
@@ -290,9 +290,9 @@ DD_API int dd_sent(struct dd_mem *m, int64_t request, int64_t timeout)
 	if (!ddi_load(&m->h->board.alive))
 		return -ESTALE;
 	if (timeout < -1 || request < 0 ||
-	    (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
+	    (uint64_t)request > ddi_load_acquire(&m->cs->submitted))
 		return -EINVAL;
-	return ddi_cell_await(m->h, &m->spin, m->cell, m->serial, DD_WAIT_SENT, request, timeout);
+	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, DD_WAIT_SENT, request, timeout);
 }
 
 DD_API int dd_fence(struct dd_mem *m, int64_t timeout)

@@ -9,10 +9,6 @@
 
 #include "import.h"
 
-/* The most that an exporter may grant comes first. */
-static const unsigned int rights[] = { DD_CAN_PUT | DD_CAN_GET, DD_CAN_PUT, DD_CAN_GET };
-#define ATTEMPTS	(sizeof(rights) / sizeof(rights[0]))
-
 static struct vmmc_slots imports;
 uint32_t vmmc_version;
 
@@ -29,23 +25,16 @@ static void in_child(void)
 	vmmc_changed();
 }
 
-/* Ask for the next rights; -EACCES if there are none. */
-static int import_begin(struct vmmc_import *i)
+static int import_begin(struct vmmc_import *i, uint32_t number)
 {
 	struct dd_import_attr attr = {
 		.size = sizeof(attr), .node = i->peer->node, .key_class = DD_KEY_BUFFER,
-		.flags = DD_IMPORT_WHEN_EXPORTED, .depth = VMMC_DEPTH,
+		.rights = DD_CAN_PUT | DD_CAN_GET, .depth = VMMC_DEPTH,
+		.flags = DD_IMPORT_WHEN_EXPORTED | DD_IMPORT_MAY,
 	};
-	int ret = -EACCES;
 
-	vmmc_key(attr.key, i->peer->pid, i->number, VMMC_KEY_BUFFER);
-	while (ret == -EACCES && i->attempt < ATTEMPTS) {
-		attr.rights = rights[i->attempt++];
-		ret = dd_import_begin(i->peer->h, &attr, &i->mem);
-	}
-	if (ret)
-		i->mem = NULL;
-	return ret;
+	vmmc_key(attr.key, i->peer->pid, number, VMMC_KEY_BUFFER);
+	return dd_import_begin(i->peer->h, &attr, &i->mem);
 }
 
 /* The buffer is imported: give it a proxy. */
@@ -60,17 +49,8 @@ static vmmc_result_t import_made(struct vmmc_import *i)
 /* Success if the import is made, InProgress, or the error with which it has failed. */
 static vmmc_result_t import_poll(struct vmmc_import *i)
 {
-	int ret;
+	int ret = dd_import_wait(i->mem, 0);
 
-	do {
-		ret = dd_import_wait(i->mem, 0);
-		if (ret == -EACCES) {
-			dd_unimport(i->mem);
-			ret = import_begin(i);
-			if (!ret)
-				ret = dd_mem_size(i->mem) ? 0 : dd_import_wait(i->mem, 0);
-		}
-	} while (ret == -EACCES && i->mem);
 	if (!ret)
 		return import_made(i);
 	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR) {
@@ -90,8 +70,7 @@ static void import_free(struct vmmc_import *i)
 
 static void import_cancel(struct vmmc_import *i)
 {
-	if (i->mem)
-		dd_unimport(i->mem);
+	dd_unimport(i->mem);
 	import_free(i);
 }
 
@@ -112,15 +91,13 @@ static vmmc_result_t import_new(struct dd *h, vmmc_node_t node, vmmc_pid_t pid, 
 	if (!i)
 		return vmmcErr_NoMem;
 	i->state = VMMC_PENDING;
-	i->number = number;
-	i->attempt = 0;
 	i->local = node.number == dd_node(h);
 	i->peer = vmmc_peer_get(h, node.number, pid, &code);
 	if (!i->peer) {
 		vmmc_slot_free(&imports, &i->slot);
 		return code;
 	}
-	ret = import_begin(i);
+	ret = import_begin(i, number);
 	if (ret) {
 		import_free(i);
 		return vmmc_import_code(ret);

@@ -52,8 +52,6 @@ enum vmmc_import_state {
  * @peer: the exporter
  * @mem: import of libdd
  * @local: the exporter is on this node
- * @number: of the buffer
- * @attempt: which rights are asked for
  */
 struct vmmc_import {
 	struct vmmc_slot slot;
@@ -62,8 +60,6 @@ struct vmmc_import {
 	struct vmmc_peer *peer;
 	struct dd_mem *mem;
 	bool local;
-	uint32_t number;
-	unsigned int attempt;
 };
 
 struct vmmc_peer *vmmc_peer_get(struct dd *h, int node, vmmc_pid_t pid, vmmc_result_t *code);

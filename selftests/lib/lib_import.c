@@ -218,6 +218,40 @@ TEST(the_segment_may_refuse)
 	end_later();
 }
 
+/* Those of the rights that the segment grants, at least one. */
+TEST(an_import_takes_the_rights_that_are_granted)
+{
+	static const unsigned int granted[] = { DD_CAN_PUT, DD_CAN_GET, DD_CAN_PUT | DD_CAN_GET, ALL };
+	struct dd_mem *m;
+	uint64_t s;
+	char byte;
+
+	begin_later();
+	check_eq(dd_mem_rights(mem), ALL);
+	check_eq(dd_mem_rights(NULL), -EINVAL);
+	wish.rights = DD_CAN_PUT | DD_CAN_GET;
+	for (size_t i = 0; i < sizeof(granted) / sizeof(granted[0]); i++) {
+		wish.flags = DD_IMPORT_WHEN_EXPORTED | DD_IMPORT_MAY;
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		check_eq(dd_mem_rights(m), -EAGAIN);
+		later.rights = granted[i];
+		check_eq(dd_export(ex, &later, &s), 0);
+		check_eq(wait_up(m), 0);
+		check_eq(dd_mem_rights(m), granted[i] & wish.rights);
+		check_eq(dd_put(m, "x", 1, 0, 0), granted[i] & DD_CAN_PUT ? 0 : -EACCES);
+		check_eq(dd_get(m, &byte, 1, 0), granted[i] & DD_CAN_GET ? 0 : -EACCES);
+		check_eq(dd_unimport(m), 0);
+		wish.flags = DD_IMPORT_MAY;
+		check_eq(outcome(&wish), 0);
+		check_eq(dd_unexport(ex, s), 0);
+	}
+	/* It grants none of them. */
+	later.rights = DD_CAN_CAS;
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(outcome(&wish), -EACCES);
+	end_later();
+}
+
 TEST(bad_imports)
 {
 	struct dd_export_attr one;
@@ -230,7 +264,7 @@ TEST(bad_imports)
 	wish.size--;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.size++;
-	wish.flags = 32;
+	wish.flags = 64;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.flags = 8;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);

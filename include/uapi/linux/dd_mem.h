@@ -513,6 +513,7 @@ struct dd_import_make {
 #define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
 #define DD_IMPORT_FRESH		0x4	/* ask that no cached name be used */
 #define DD_IMPORT_UID		0x10	/* only a segment of user @uid */
+#define DD_IMPORT_MAY		0x20	/* those of @rights that are granted, at least one */
 
 #define DD_DEPTH_USUAL		16
 #define DD_DEPTH_MAX		64
@@ -529,13 +530,13 @@ struct dd_import_make {
  * @uid: effective user of the exporter when it exported the segment, in the user namespace of
  *	the process that has opened the device (the overflow id if it has none there); of another
  *	node, as that node states it
- * @__reserved: zero
+ * @rights: DD_RIGHT_* of the import, once it is made
  */
 struct dd_mem_state {
 	struct dd_conn_state cs;
 	__u8 result[DD_RESULTS];
 	__u32 uid;
-	__u32 __reserved;
+	__u32 rights;
 };
 
 /**
