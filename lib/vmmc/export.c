@@ -92,7 +92,7 @@ static vmmc_result_t export_fits(const char *addr, size_t len, uint32_t number)
 
 /*
  * The last word of the message. dd_note has the bytes of the last aligned 8 bytes of the segment;
- * VMMC sends whole words.
+ * VMMC sends whole words. An importer that uses libdd itself can send other things.
  */
 static void export_notified(const struct dd_note *note, void *data)
 {
@@ -100,7 +100,8 @@ static void export_notified(const struct dd_note *note, void *data)
 	uint64_t end = note->offset + note->len;
 	uint32_t value = end % 8 || note->len < 8 ? note->word : note->word >> 32;
 
-	e->proc((int32 *)(e->addr + end - sizeof(int32)), value);
+	if (note->op == DD_OP_PUT && note->len >= sizeof(int32) && !(end % sizeof(int32)))
+		e->proc((int32 *)(e->addr + end - sizeof(int32)), value);
 }
 
 /*

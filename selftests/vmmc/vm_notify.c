@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
+#include "dd_mem.h"
 #include "worker.h"
 
 #define WINDOW	256
@@ -219,6 +220,35 @@ TEST(VM_43_VM_51_blocked_notifications_of_all_buffers_are_delivered_in_order)
 		check(address[i] == words + (i % 3 ? 0 : WORDS) + i);
 	}
 	end(2);
+}
+
+/* An importer that uses libdd, and sends what VMMC does not. */
+static long job_send_other(long node, long pid, long id)
+{
+	const struct { size_t len, offset; } put[] = { { 0, 0 }, { 1, 1 }, { 3, 0 }, { 0, PAGE },
+						       { 6, 4 } };
+	unsigned char key[DD_KEY_SIZE] = { pid, pid >> 8, pid >> 16, pid >> 24, id };
+	struct dd_mem *mem;
+	struct dd *h;
+
+	key[8] = 'V';
+	if (dd_open(&h) || dd_import(h, node, DD_KEY_BUFFER, key, DD_CAN_PUT, &mem) ||
+	    dd_note(mem, "12345678", 0) || dd_note(mem, "12345678", 8))
+		return -1;
+	for (size_t i = 0; i < sizeof(put) / sizeof(put[0]); i++)
+		if (dd_put(mem, "12345678", put[i].len, put[i].offset, DD_PUT_NOTIFY))
+			return i + 1;
+	return dd_put(mem, "12345678", 8, PAGE - 8, DD_PUT_NOTIFY);
+}
+
+TEST(VM_42_the_address_is_that_of_a_word_of_the_buffer)
+{
+	begin_one(note);
+	check_eq(worker_do(sender, job_send_other, vmmc_MyNode().number, vmmc_MyPid(), 1), 0);
+	check(handles(1));
+	check(address[0] == words + WORDS - 1);
+	check(!memcmp(&value[0], "5678", 4));
+	end(1);
 }
 
 /* The sender waits when a window of notifications is not handled; none is lost. */
