@@ -5,9 +5,8 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include "atomic.h"
 #include "error.h"
@@ -54,9 +53,22 @@ VMMC_API char *vmmc_ErrorStr(int code)
 			"unknown code");
 }
 
+/* By one system call, without memory or a lock: handlers call it, too. */
+static void print(const char *what, int code)
+{
+	const char *const parts[] = { what, ": ", vmmc_ErrorStr(code), "\n" };
+	struct iovec line[4];
+
+	for (int i = 0; i < 4; i++)
+		line[i] = (struct iovec){ (char *)parts[i], strlen(parts[i]) };
+	/* There is nowhere to report an error to. */
+	if (writev(2, line, 4) < 0)
+		return;
+}
+
 VMMC_API void vmmc_Error(int code, const char *text)
 {
-	fprintf(stderr, "%s: %s\n", text ? text : "vmmc", vmmc_ErrorStr(code));
+	print(text ? text : "vmmc", code);
 }
 
 VMMC_API void vmmc_SetDebugLevel(int level)
@@ -64,18 +76,10 @@ VMMC_API void vmmc_SetDebugLevel(int level)
 	ddi_store(&debug_level, level);
 }
 
-/* By write(), since handlers call it, too. */
 vmmc_result_t vmmc_result(const char *call, vmmc_result_t code)
 {
-	char line[160];
-	int n;
-
-	if (ddi_load(&debug_level) > 0) {
-		n = snprintf(line, sizeof(line), "vmmc[%d]: %s: %s\n", getpid(), call,
-			     vmmc_ErrorStr(code));
-		if (write(2, line, n) < 0)
-			return code;
-	}
+	if (ddi_load(&debug_level) > 0)
+		print(call, code);
 	return code;
 }
 

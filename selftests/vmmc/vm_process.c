@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -359,4 +360,40 @@ TEST(VM_75_debug_level)
 	check(strstr(said[1], "vmmc_SendData: not all words"));
 	check(strstr(said[1], "vmmc_SendData: the number of words"));
 	check(strstr(said[1], "loud: the number of words"));
+}
+
+static int mute[2];
+
+/* Holds the lock of stderr for as long as the process exists. */
+static void *hold_stderr(void *arg)
+{
+	flockfile(stderr);
+	if (write(mute[1], "x", 1) != 1)
+		abort();
+	pause();
+	return arg;
+}
+
+static long job_say_beside(long a, long b, long c)
+{
+	pthread_t t;
+	char byte;
+
+	if (pipe(mute) || dup2(mute[1], 2) != 2 || pthread_create(&t, NULL, hold_stderr, NULL) ||
+	    read(mute[0], &byte, 1) != 1)
+		return -1;
+	alarm(20);
+	vmmc_Error(vmmcErr_BadArg, "beside");
+	return read(mute[0], board, PAGE);
+}
+
+/* A handler may interrupt a thread that prints. */
+TEST(VM_45_a_text_is_printed_without_a_lock)
+{
+	const char line[] = "beside: an argument is not valid\n";
+	struct worker *w = worker_new(HERE);
+
+	worker_begin(w, job_say_beside, 0, 0, 0);
+	check_eq(worker_end_result(w), sizeof(line) - 1);
+	check(!memcmp(board, line, sizeof(line) - 1));
 }
