@@ -28,7 +28,9 @@ struct vmmc_slot *vmmc_slot_new(struct vmmc_slots *t, size_t size)
 		if (!s)
 			return NULL;
 		s->index = t->count;
-		__atomic_store_n(&t->slot[t->count++], s, __ATOMIC_RELEASE);
+		__atomic_store_n(&t->slot[t->count], s, __ATOMIC_RELEASE);
+		/* Another thread may fork(): the child looks at the records that are counted. */
+		__atomic_store_n(&t->count, t->count + 1, __ATOMIC_RELEASE);
 	}
 	s->taken = true;
 	return s;
