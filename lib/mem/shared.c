@@ -4,7 +4,6 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <pthread.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -40,8 +39,7 @@ DD_API int ddi_shared(struct dd **h)
 		opened = handle;
 		if (!opened)
 			ret = dd_open(&opened);
-		if (!watching)
-			watching = !pthread_atfork(NULL, NULL, in_child);
+		ddi_at_fork(&watching, in_child);
 		if (!ret)
 			ddi_store_release(&handle, opened);
 		pthread_mutex_unlock(&lock);

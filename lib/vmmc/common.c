@@ -5,7 +5,6 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "hosts.h"
@@ -13,9 +12,6 @@
 #include "common.h"
 
 pthread_mutex_t vmmc_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static struct dd *present;	/* handle by which this process is known */
-static vmmc_pid_t own_pid;
 
 struct vmmc_slot *vmmc_slot_new(struct vmmc_slots *t, size_t size)
 {
@@ -60,58 +56,6 @@ void vmmc_slots_reset(struct vmmc_slots *t)
 			vmmc_slot_free(t, t->slot[i]);
 }
 
-void vmmc_key(void *key, vmmc_pid_t pid, uint32_t number, char kind)
-{
-	unsigned char *k = key;
-
-	memset(k, 0, DD_KEY_SIZE);
-	for (int i = 0; i < 4; i++) {
-		k[i] = (uint32_t)pid >> 8 * i;
-		k[4 + i] = number >> 8 * i;
-	}
-	k[8] = kind;
-}
-
-/*
- * Export a word that each importer of a buffer imports first: if that is refused, there is no such
- * process, and when it ends, the process has ended.
- */
-static int presence(struct dd *h)
-{
-	struct dd_export_attr attr = {
-		.size = sizeof(attr), .len = sizeof(uint32_t), .key_class = DD_KEY_BUFFER,
-		.rights = DD_CAN_GET, .notify = DD_NOTIFY_NEVER, .users = DD_FOR_ANY,
-		.importers = 65536, .flags = DD_EXPORT_NODIRECT,
-	};
-	uint64_t segment;
-	int ret;
-
-	own_pid = dd_pid(h);
-	if (own_pid < 0)
-		return own_pid;
-	ret = dd_alloc(h, attr.len, &attr.addr);
-	if (ret)
-		return ret;
-	vmmc_key(attr.key, own_pid, 0, VMMC_KEY_PRESENCE);
-	ret = dd_export(h, &attr, &segment);
-	if (ret)
-		dd_free(h, attr.addr);
-	return ret;
-}
-
-static void in_child(void)
-{
-	pthread_mutex_init(&vmmc_lock, NULL);
-	present = NULL;
-}
-
-/* Have a child of fork() call a function; *@done says that it was done. */
-void vmmc_at_fork(bool *done, void (*in_the_child)(void))
-{
-	if (!*done)
-		*done = !pthread_atfork(NULL, NULL, in_the_child);
-}
-
 static vmmc_result_t handle_code(int ret)
 {
 	switch (dd_errno(ret)) {
@@ -128,37 +72,42 @@ static vmmc_result_t handle_code(int ret)
 	return vmmcErr_NoSuchNode;
 }
 
-vmmc_result_t vmmc_handle(struct dd **h)
+static void in_child(void)
+{
+	pthread_mutex_init(&vmmc_lock, NULL);
+}
+
+/* The names of nodes are read before any function of a note can run. */
+static void named_make(int own)
 {
 	static bool watching, named;
-	int ret = 0;
 
-	*h = ddi_load_acquire(&present);
-	if (*h)
-		return vmmc_Success;
+	if (ddi_load_acquire(&named))
+		return;
 	vmmc_enter();
-	*h = present;
-	if (!*h) {
-		ret = ddi_shared(h);
-		vmmc_at_fork(&watching, in_child);
-		if (!ret && !named) {
-			vmmc_hosts_read(dd_node(*h));
-			named = true;
-		}
-		if (!ret)
-			ret = presence(*h);
-		if (!ret)
-			ddi_store_release(&present, *h);
-	}
+	ddi_at_fork(&watching, in_child);
+	if (!named)
+		vmmc_hosts_read(own);
+	ddi_store_release(&named, true);
 	vmmc_leave();
-	return ret ? handle_code(ret) : vmmc_Success;
+}
+
+vmmc_result_t vmmc_handle(struct dd **h)
+{
+	int ret = ddi_present(h, NULL);
+
+	if (ret)
+		return handle_code(ret);
+	named_make(dd_node(*h));
+	return vmmc_Success;
 }
 
 VMMC_API vmmc_pid_t vmmc_MyPid(void)
 {
 	struct dd *h;
+	int pid;
 
-	return vmmc_handle(&h) ? getpid() : own_pid;
+	return ddi_present(&h, &pid) ? getpid() : pid;
 }
 
 VMMC_API int vmmc_PageSize(void)

@@ -16,15 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dd_mem.h"
 #include "error.h"
+#include "peer.h"
 #include "upcall.h"
 
 #define VMMC_MAX	65536		/* exports; imports */
 #define VMMC_WINDOW	256		/* unread notifications of an importer */
-#define VMMC_DEPTH	64		/* requests of an importer that are under way */
 #define VMMC_WORDS_MAX	0x7fffffffu
-#define VMMC_SLICE_NS	50000000	/* how often a call that waits looks around */
+#define VMMC_KEY	'V'		/* kind of keys of buffers */
 
 /**
  * struct vmmc_slot - a record that a handle names; it is used again, but never freed
@@ -85,10 +84,5 @@ static inline bool vmmc_in_handler(void)
 
 /* The handle of libdd. The first call makes this process known to importers, and takes vmmc_lock. */
 vmmc_result_t vmmc_handle(struct dd **h);
-void vmmc_key(void *key, vmmc_pid_t pid, uint32_t number, char kind);
-#define VMMC_KEY_BUFFER		'V'
-#define VMMC_KEY_PRESENCE	'P'
-
-void vmmc_at_fork(bool *done, void (*in_the_child)(void));
 
 #endif /* _VMMC_COMMON_H */

@@ -111,7 +111,10 @@ vmmc_result_t vmmc_import_code(int ret)
 	case -EUSERS:
 	case -ENOBUFS:
 		return vmmcErr_NoPhysDestSpace;
+	case -EADDRNOTAVAIL:
+		return vmmcErr_NoVirtDestSpace;
 	case -ECONNREFUSED:
+	case -ESRCH:
 		return vmmcErr_NoSuchProcess;
 	case -EINVAL:
 	case -ENONET:

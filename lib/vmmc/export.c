@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "shared.h"
 #include "common.h"
+#include "proxy.h"
+#include "shared.h"
 
 /**
  * struct export - a receive buffer
@@ -118,10 +119,10 @@ static void export_attr(const struct export *e, uint32 flags, vmmc_perm_t perm,
 		.notify = e->proc ? DD_NOTIFY_IF_ASKED : DD_NOTIFY_NEVER,
 		.users = perm == VMMC_PERM_SAMEUSER ? DD_FOR_USER : DD_FOR_ANY,
 		.importers = perm == VMMC_PERM_ONE ? 1 : 65536,
-		.window = e->proc ? VMMC_WINDOW : VMMC_DEPTH, .cookie = e->cookie,
+		.window = e->proc ? VMMC_WINDOW : DDI_PROXY_DEPTH, .cookie = e->cookie,
 		.flags = flags & BUF_REDIRECTABLE ? DD_EXPORT_REDIRECT : DD_EXPORT_DIRECT_ANY,
 	};
-	vmmc_key(a->key, dd_pid(e->h), e->number, VMMC_KEY_BUFFER);
+	ddi_key(a->key, dd_pid(e->h), e->number, VMMC_KEY);
 }
 
 /* Export the segment of a buffer with a handler; no note of it is handled before it is known. */
@@ -173,7 +174,7 @@ static vmmc_result_t export_buf(struct dd *h, int32 *buf, uint32 nwords, uint32 
 
 	if (code)
 		return code;
-	vmmc_at_fork(&watching, in_child);
+	ddi_at_fork(&watching, in_child);
 	e = (struct export *)vmmc_slot_new(&exports, sizeof(*e));
 	if (!e)
 		return vmmcErr_NoMem;
