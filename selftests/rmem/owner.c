@@ -407,3 +407,12 @@ void clerk_end(pid_t pid, int sig)
 	check_eq(kill(pid, sig), 0);
 	check_eq(waitpid(pid, NULL, 0), pid);
 }
+
+void clerk_stop(pid_t pid)
+{
+	int status;
+
+	check_eq(kill(pid, SIGSTOP), 0);
+	check_eq(waitpid(pid, &status, WUNTRACED), pid);
+	check(WIFSTOPPED(status));
+}

@@ -87,4 +87,7 @@ extern char clerk_said[256];
 pid_t clerk_start(const char *options, uid_t uid, bool there);
 void clerk_end(pid_t pid, int sig);
 
+/* Stop a clerk with SIGSTOP, and wait until all of its threads have stopped. */
+void clerk_stop(pid_t pid);
+
 #endif /* _RMEM_OWNER_H */

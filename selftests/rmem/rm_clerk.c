@@ -217,7 +217,7 @@ TEST(a_clerk_is_stopped)
 	rm_desc_t rd;
 	rm_seg_t seg;
 
-	check_eq(kill(pid, SIGSTOP), 0);
+	clerk_stop(pid);
 	check_errno(rm_export("one", memory, PAGE, RM_ALL, RM_NEVER), EHOSTDOWN);
 	check_errno(rm_import("one", -1, 0, &rd), EHOSTDOWN);
 	check_errno(rm_import("one", -1, RM_WAIT, &rd), EHOSTDOWN);

@@ -140,7 +140,7 @@ TEST(RM_40_1_probes_by_remote_reads)
 {
 	begin(SLOTS);
 	export_names();
-	check_eq(kill(clerks[1], SIGSTOP), 0);
+	clerk_stop(clerks[1]);
 	check_eq(import_names(0), NAMES);
 	check_eq(rm_import("none", 2, 0, &rd), -1);
 	check_eq(errno, ENOENT);
@@ -156,7 +156,7 @@ TEST(RM_40_2_RM_41_a_request_by_a_write_that_notifies)
 	check_eq(rm_import("none", 2, 0, &rd), -1);
 	check_eq(errno, ENOENT);
 	/* It needs the other clerk. */
-	check_eq(kill(clerks[1], SIGSTOP), 0);
+	clerk_stop(clerks[1]);
 	check_eq(rm_import("a name with the number 0", 2, RM_LOOKUP, &rd), -1);
 	check_eq(errno, EHOSTDOWN);
 	check_eq(kill(clerks[1], SIGCONT), 0);
@@ -174,7 +174,7 @@ TEST(RM_40_3_some_probes_then_a_request)
 	begin(SLOTS " -m mixed -p 1");
 	export_names();
 	check_eq(import_names(0), NAMES);
-	check_eq(kill(clerks[1], SIGSTOP), 0);
+	clerk_stop(clerks[1]);
 	for (i = 0; i < NAMES; i++) {
 		name_of(name, i);
 		found += !import_once(name, DD_IMPORT_FRESH);

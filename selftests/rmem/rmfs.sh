@@ -73,6 +73,11 @@ server_start() {
 	start server.log SERVER "${at[@]}" rmfs serve "$@" tree
 }
 
+# It goes on until each of its threads has found the signal.
+server_stop() { kill -STOP "$SERVER" && within "$PATIENCE" all_stopped; }
+
+all_stopped() { ! grep -L '^State:.T' "/proc/$SERVER/task"/*/status | grep -q .; }
+
 clerk_start() {
 	# shellcheck disable=SC2086 # none on one node
 	start clerk.log CLERK rmfs clerk -x "$1" rmfs $node && connect main
@@ -230,7 +235,7 @@ write_while_stopped() {
 
 	printf old >tree/other
 	connect one
-	on one 0 0 $LOOKUP 0 0 other && rmfs cat large >want && kill -STOP "$SERVER" || return
+	on one 0 0 $LOOKUP 0 0 other && rmfs cat large >want && server_stop || return
 	on one 0 0 $WRITE "${got[2]}" 0 new && timeout "$PATIENCE" rmfs cat large >got &&
 		same want got && has other old || bad=1
 	kill -CONT "$SERVER"
@@ -241,7 +246,7 @@ killed_with_writes() {
 	printf old >tree/other
 	connect one
 	connect two
-	on two 0 0 $LOOKUP 0 0 other && on one 0 0 $LOOKUP 0 0 other && kill -STOP "$SERVER" &&
+	on two 0 0 $LOOKUP 0 0 other && on one 0 0 $LOOKUP 0 0 other && server_stop &&
 		on one 0 0 $WRITE "${got[2]}" 0 new || return
 	kill_one KILL "$SERVER"
 	server_start && on two 0 0 $SYNC 0 0 && on one 0 $EHOSTDOWN $SYNC 0 0 &&
@@ -280,7 +285,7 @@ bad_paths() {
 server_stopped() {
 	local bad=0
 
-	rmfs cat large link a/8191 >want && kill -STOP "$SERVER" || return
+	rmfs cat large link a/8191 >want && server_stop || return
 	timeout "$PATIENCE" rmfs cat large link a/8191 >got && same want got || bad=1
 	kill -CONT "$SERVER"
 	return $bad
@@ -469,7 +474,7 @@ rogue() {
 stopped_with_writes() {
 	printf old >tree/other
 	connect one
-	on one 0 0 $LOOKUP 0 0 other && kill -STOP "$SERVER" &&
+	on one 0 0 $LOOKUP 0 0 other && server_stop &&
 		on one 0 0 $WRITE "${got[2]}" 0 new && kill -TERM "$SERVER" && has other old &&
 		kill_one CONT "$SERVER" && has other new || return
 	disconnect one
