@@ -431,7 +431,7 @@ static __u32 known_flags(unsigned int nr)
 	case DD_IOC_SEGMENT:
 		return DD_SEGMENT_FLAGS;
 	case DD_IOC_IMPORT:
-		return DD_IMPORT_NOWAIT | DD_IMPORT_UID;
+		return DD_IMPORT_NOWAIT | DD_IMPORT_UID | DD_IMPORT_MAY;
 	default:
 		return 0;
 	}
