@@ -28,6 +28,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include "dd_errno.h"
 
 #ifdef __cplusplus
@@ -574,6 +575,20 @@ int dd_list_fd(struct dd *h, int list);
  * Return: 0 to dd_max_nodes() - 1; -EBADID.
  */
 int dd_node(struct dd *h);
+
+/**
+ * dd_node_of() - number of the node with an address
+ * @h: handle
+ * @sa: AF_INET or AF_INET6 address, for example from getaddrinfo(); its port is not used
+ * @len: bytes at @sa
+ *
+ * A loopback address, and an address of the handle's network namespace, are those of this node.
+ * Other nodes are found by the addresses that "ddctl peer" lists.
+ *
+ * Return: number; -EBADID, -EINVAL, -EAFNOSUPPORT (another family), -ENONET (no node has the
+ * address), -ENOTUNIQ (several peers have it, with different ports).
+ */
+int dd_node_of(struct dd *h, const struct sockaddr *sa, socklen_t len);
 
 /**
  * dd_max_nodes() - number of nodes

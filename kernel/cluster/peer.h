@@ -13,8 +13,10 @@
 
 #include "udp/udp.h"
 
+struct dd_ctx;
 struct dd_node;
 struct dd_node_change;
+struct dd_node_find;
 struct dd_peer;
 struct dd_refusal;
 
@@ -79,6 +81,7 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why);
 int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       const union dd_peer_addr *from, size_t len,
 		       struct dd_refusal *why);
+int dd_peer_find(struct dd_ctx *ctx, struct dd_node_find *arg);
 int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 		      struct dd_refusal *why);
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Validation of peer addresses.
+ * Addresses of peers: validation, and search.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -9,6 +9,7 @@
 #include <net/route.h>
 
 #include "cluster/peer.h"
+#include "core/ctx.h"
 #include "core/node.h"
 #include "core/node_conf.h"
 
@@ -31,6 +32,25 @@ static unsigned int dd_addr_type(struct net *net, __be32 addr)
 	return inet_addr_type(net, addr);
 }
 
+/* RTN_LOCAL is not enough: before loopback is up, no address is local. */
+static bool dd_addr_own_in(struct net *net, __be32 addr)
+{
+	return dd_addr_type(net, addr) == RTN_LOCAL || ipv4_is_loopback(addr);
+}
+
+/* A link-local address belongs to this node only on the interface that has it. */
+static bool dd_addr_own_in6(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	struct net_device *dev;
+	bool own;
+
+	rcu_read_lock();
+	dev = scope ? dev_get_by_index_rcu(net, scope) : NULL;
+	own = ipv6_addr_loopback(addr) || ipv6_chk_addr(net, addr, dev, dev ? 1 : 0);
+	rcu_read_unlock();
+	return own;
+}
+
 /* Return the reason why an address cannot be a peer's, or NULL. */
 static const char *dd_addr_wrong_in(struct net *net, const struct sockaddr_in *in, u16 own_port)
 {
@@ -43,9 +63,7 @@ static const char *dd_addr_wrong_in(struct net *net, const struct sockaddr_in *i
 		return DD_MULTICAST;
 	if (type == RTN_BROADCAST)
 		return "a broadcast address cannot be a peer's";
-	/* RTN_LOCAL is not enough: before loopback is up, no address is local. */
-	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
-	    ntohs(in->sin_port) == own_port)
+	if (ntohs(in->sin_port) == own_port && dd_addr_own_in(net, addr))
 		return DD_OWN_ADDRESS;
 	return NULL;
 }
@@ -54,14 +72,10 @@ static const char *dd_addr_wrong_in6(struct net *net, const struct sockaddr_in6 
 				     u16 own_port)
 {
 	int type = ipv6_addr_type(&in6->sin6_addr);
-	struct net_device *dev;
-	bool own;
+	bool dev;
 
 	rcu_read_lock();
-	dev = in6->sin6_scope_id ? dev_get_by_index_rcu(net, in6->sin6_scope_id) : NULL;
-	/* A link-local address belongs to this node only on the interface that has it. */
-	own = ipv6_addr_loopback(&in6->sin6_addr) ||
-	      ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
+	dev = in6->sin6_scope_id && dev_get_by_index_rcu(net, in6->sin6_scope_id);
 	rcu_read_unlock();
 	if (type == IPV6_ADDR_ANY)
 		return DD_ANY_ADDRESS;
@@ -71,7 +85,8 @@ static const char *dd_addr_wrong_in6(struct net *net, const struct sockaddr_in6 
 		return "IPv4-mapped IPv6 address; use the IPv4 address";
 	if (type & IPV6_ADDR_LINKLOCAL && !dev)
 		return "a link-local address needs its interface: fe80::1%eth0";
-	if (ntohs(in6->sin6_port) == own_port && own)
+	if (ntohs(in6->sin6_port) == own_port &&
+	    dd_addr_own_in6(net, &in6->sin6_addr, in6->sin6_scope_id))
 		return DD_OWN_ADDRESS;
 	return NULL;
 }
@@ -123,4 +138,55 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		err = -EAFNOSUPPORT;
 	}
 	return wrong ? dd_refuse(why, err, DD_A_PEER_ADDRESS, wrong) : 0;
+}
+
+static bool dd_addr_own(struct net *net, const struct in6_addr *addr, u32 scope)
+{
+	if (ipv6_addr_v4mapped(addr))
+		return dd_addr_own_in(net, addr->s6_addr32[3]);
+	return ipv6_mod_enabled() && dd_addr_own_in6(net, addr, scope);
+}
+
+static bool dd_addr_is(const union dd_peer_addr *peer, const struct in6_addr *addr, u32 scope)
+{
+	if (peer->sa.sa_family == AF_INET)
+		return ipv6_addr_v4mapped(addr) &&
+		       peer->in.sin_addr.s_addr == addr->s6_addr32[3];
+	return ipv6_addr_equal(&peer->in6.sin6_addr, addr) &&
+	       (!peer->in6.sin6_scope_id || peer->in6.sin6_scope_id == scope);
+}
+
+/**
+ * dd_peer_find() - find a node by its address
+ * @ctx: the caller's context
+ * @arg: see struct dd_node_find
+ *
+ * Return: 0; %-EINVAL, %-ENONET or %-ENOTUNIQ.
+ */
+int dd_peer_find(struct dd_ctx *ctx, struct dd_node_find *arg)
+{
+	struct dd_node *node = ctx->node;
+	struct dd_peer *peer;
+	struct in6_addr addr;
+	unsigned long index;
+	int err = -ENONET;
+
+	if (arg->node || arg->__reserved)
+		return -EINVAL;
+	memcpy(&addr, arg->address, sizeof(addr));
+	if (dd_addr_own(node->net, &addr, arg->scope)) {
+		arg->node = READ_ONCE(node->id);
+		return 0;
+	}
+	mutex_lock(&node->peer_lock);
+	xa_for_each(&node->peers, index, peer) {
+		if (!dd_addr_is(&peer->config.addr, &addr, arg->scope))
+			continue;
+		arg->node = peer->number;
+		err = err ? 0 : -ENOTUNIQ;
+		if (err)
+			break;
+	}
+	mutex_unlock(&node->peer_lock);
+	return err;
 }

@@ -212,6 +212,7 @@ DD_DO(segment_info, dd_export_info)
 DD_DO(import_make, dd_import)
 DD_DO(import_list, dd_completion_attach)
 DD_DO(list_make, dd_list_make)
+DD_DO(node_find, dd_peer_find)
 
 /* The function that undoes it, by the id in its result. */
 #define DD_UNDO(type, call, member)					\
@@ -281,6 +282,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(REGION_DIRTY, region_dirty, bitmap, .no_result = true),
 	DD_IOCTL(REGION_CHECK, region_check, length, .no_result = true),
 	DD_IOCTL(IMPORT_LIST, import_list, depth, .no_result = true),
+	DD_IOCTL(NODE_FIND, node_find, __reserved),
 };
 
 static int ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,

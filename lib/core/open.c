@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -171,6 +172,43 @@ DD_API int dd_node(struct dd *h)
 	if (!ddi_alive(h))
 		return -EBADID;
 	return ddi_load(&ddi_head(h)->node);
+}
+
+/* As the kernel takes it: IPv6, or IPv4-mapped. */
+static int find_args(struct dd_node_find *find, const struct sockaddr *sa, socklen_t len)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)sa;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)sa;
+
+	*find = (struct dd_node_find){ .size = sizeof(*find) };
+	if (!sa || len < sizeof(sa->sa_family))
+		return -EINVAL;
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return -EAFNOSUPPORT;
+	if (len < (sa->sa_family == AF_INET ? sizeof(*in) : sizeof(*in6)))
+		return -EINVAL;
+	if (sa->sa_family == AF_INET) {
+		memcpy(find->address, mapped, sizeof(mapped));
+		memcpy(find->address + sizeof(mapped), &in->sin_addr, sizeof(in->sin_addr));
+	} else {
+		memcpy(find->address, &in6->sin6_addr, sizeof(find->address));
+		find->scope = in6->sin6_scope_id;
+	}
+	return 0;
+}
+
+DD_API int dd_node_of(struct dd *h, const struct sockaddr *sa, socklen_t len)
+{
+	struct dd_node_find find;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	ret = find_args(&find, sa, len);
+	if (!ret)
+		ret = ddi_ioctl(h, DD_IOC_NODE_FIND, &find);
+	return ret < 0 ? ret : (int)find.node;
 }
 
 DD_API int dd_max_nodes(struct dd *h)

@@ -30,6 +30,7 @@ union arg {
 	struct dd_import_make import;
 	struct dd_import_list ilist;
 	struct dd_list_make make;
+	struct dd_node_find find;
 };
 
 FIXTURE(arg) {
@@ -162,6 +163,11 @@ FIXTURE_VARIANT_ADD(arg, list_make) {
 	  Z(dd_list_make, serial) }
 };
 
+FIXTURE_VARIANT_ADD(arg, node_find) {
+	DD_IOC_NODE_FIND, sizeof(struct dd_node_find),
+	{ Z(dd_node_find, node), Z(dd_node_find, __reserved) }
+};
+
 /* Fills self->a with valid arguments, for the server's context. */
 static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 {
@@ -238,6 +244,10 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->import.key_class = DD_SEGMENT_ID;
 		a->import.rights = DD_RIGHTS;
 		memcpy(a->import.key, self->seg.key, sizeof(a->import.key));
+		break;
+	case DD_IOC_NODE_FIND:
+		/* ::ffff:127.0.0.1 */
+		memcpy(a->find.address, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x7f\0\0\1", 16);
 		break;
 	case DD_IOC_IMPORT_LIST:
 		a->ilist.import = self->imp.import;

@@ -68,6 +68,7 @@
  * %ENETDOWN               this node is administratively down
  * %ECONNREFUSED           no such service on that node
  * %ENONET                 no such node: neither this node nor a peer
+ * %ENOTUNIQ               several peers have that address
  * %EHOSTUNREACH           the node does not answer
  * %EPROTO                 the node's answer is invalid, or the node belongs to
  *                         another cluster
@@ -714,6 +715,26 @@ struct dd_submit {
 
 #define DD_SUBMIT_MAX		1024
 
+/**
+ * struct dd_node_find - find a node by its address (%DD_IOC_NODE_FIND)
+ * @size: sizeof(struct dd_node_find)
+ * @node: (in) zero; (out) this node for a loopback address, and for one of its network
+ *	namespace, else the peer with that address
+ * @address: (in) IPv6 address, or IPv4-mapped address, as in struct in6_addr
+ * @scope: (in) interface of a link-local address; not used for others
+ * @__reserved: zero
+ *
+ * The UDP ports of peers are not compared. Errors: %EINVAL; %ENONET if no peer has the address;
+ * %ENOTUNIQ if several have it.
+ */
+struct dd_node_find {
+	__u32 size;
+	__u32 node;
+	__u8 address[16];
+	__u32 scope;
+	__u32 __reserved;
+};
+
 #define DD_IOC_TYPE		0xDA
 
 /*
@@ -743,6 +764,7 @@ struct dd_submit {
 #define DD_IOC_DIRECT		_IO(DD_IOC_TYPE, 0x09)
 #define DD_IOC_SUBMIT		_IO(DD_IOC_TYPE, 0x0a)
 #define DD_IOC_LIST_ARM		_IO(DD_IOC_TYPE, 0x12)
+#define DD_IOC_NODE_FIND	_IO(DD_IOC_TYPE, 0x15)
 
 #define DD_IOC_DOORBELL		_IO(DD_IOC_TYPE, 0x20)
 #define DD_IOC_LIST_KICK	_IO(DD_IOC_TYPE, 0x21)
