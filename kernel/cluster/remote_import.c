@@ -787,8 +787,8 @@ static int dd_remote_lookup(struct dd_peer *peer, u64 session, const struct dd_c
 	memcpy(&ask, query->body, sizeof(ask));
 	if (le16_to_cpu(query->head.len) < sizeof(ask) || !query->chan || !ask.rights ||
 	    ask.park > 1 || (ask.park && query->head.class == DD_SEGMENT_ID) || ask.named > 1 ||
-	    ask.may > 1 || ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
-	    dd_remote_supported(peer))
+	    ask.may > 1 || ask.rights & ~DD_RIGHTS || !ask.depth ||
+	    le16_to_cpu(ask.depth) > DD_DEPTH_MAX || dd_remote_supported(peer))
 		return -EBADMSG;
 	err = dd_remote_serve(peer, session, query, &ask, answer);
 	/* A node that is down refuses the query: it exports no segments. */
