@@ -78,7 +78,7 @@ static void in_child(void)
 }
 
 /* The names of nodes are read before any function of a note can run. */
-static void named_make(int own)
+static void named_make(struct dd *h)
 {
 	static bool watching, named;
 
@@ -87,7 +87,7 @@ static void named_make(int own)
 	vmmc_enter();
 	ddi_at_fork(&watching, in_child);
 	if (!named)
-		vmmc_hosts_read(own);
+		vmmc_hosts_read(h);
 	ddi_store_release(&named, true);
 	vmmc_leave();
 }
@@ -98,7 +98,7 @@ vmmc_result_t vmmc_handle(struct dd **h)
 
 	if (ret)
 		return handle_code(ret);
-	named_make(dd_node(*h));
+	named_make(*h);
 	return vmmc_Success;
 }
 

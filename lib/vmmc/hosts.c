@@ -5,9 +5,11 @@
  * Copyright (C) 2026 The dd authors
  *
  * Names are those of /etc/dd/cluster.conf at the first call of the library, which makes them before
- * any handler can run. They never change then: the program has the arrays and the texts.
+ * any handler can run. They never change then: the program has the arrays and the texts. Other
+ * names are resolved.
  */
 #include <ctype.h>
+#include <netdb.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "dd.h"
 #include "hosts.h"
+#include "upcall.h"
 
 #define CLUSTER_CONF	"/etc/dd/cluster.conf"
 #define BLANKS		" \t\r\n\v\f"
@@ -95,21 +99,37 @@ static bool name_is(const char *host, const char *name)
 	       host[len] == '.' && !isdigit((unsigned char)*host);
 }
 
-int vmmc_host_number(const char *name, int own)
+/* Not in a handler: getaddrinfo() allocates memory. */
+static int name_resolve(struct dd *h, const char *name)
+{
+	struct addrinfo *all, *one;
+	int number = -1;
+
+	if (ddi_load(&ddi_upcall_inside) || getaddrinfo(name, NULL, NULL, &all))
+		return -1;
+	for (one = all; one && number < 0; one = one->ai_next)
+		number = dd_node_of(h, one->ai_addr, one->ai_addrlen);
+	freeaddrinfo(all);
+	return number < 0 ? -1 : number;
+}
+
+int vmmc_host_number(struct dd *h, const char *name)
 {
 	for (uint32_t i = 0; i < vmmc_cluster.count; i++)
 		if (name_is(names[i], name))
 			return vmmc_cluster.node[i].number;
-	return name_is(own_name, name) || !strcasecmp(name, "localhost") ? own : -1;
+	if (name_is(own_name, name) || !strcasecmp(name, "localhost"))
+		return dd_node(h);
+	return name_resolve(h, name);
 }
 
-static void session_read(char *text, int own)
+static void session_read(struct dd *h, char *text)
 {
 	char *save, *name = strtok_r(text, BLANKS, &save);
 	int number;
 
 	for (; name && vmmc_session.count < NODES_MAX; name = strtok_r(NULL, BLANKS, &save)) {
-		number = vmmc_host_number(name, own);
+		number = vmmc_host_number(h, name);
 		if (number < 0)
 			vmmc_session.code = vmmcErr_NoSuchNode;
 		else
@@ -118,9 +138,10 @@ static void session_read(char *text, int own)
 }
 
 /* Called once, by the first call of the library. */
-void vmmc_hosts_read(int own)
+void vmmc_hosts_read(struct dd *h)
 {
 	const char *env = getenv("VMMCHOSTS");
+	int own = dd_node(h);
 	char *text = env ? strdup(env) : NULL;
 
 	if (gethostname(own_name, sizeof(own_name) - 1))
@@ -131,7 +152,7 @@ void vmmc_hosts_read(int own)
 		host_add(&vmmc_cluster, own);
 	}
 	if (text)
-		session_read(text, own);
+		session_read(h, text);
 	else if (env)
 		vmmc_session.code = vmmcErr_NoMem;
 	else

@@ -11,6 +11,8 @@
 
 #include "vmmc.h"
 
+struct dd;
+
 #define NODES_MAX	4096
 
 struct vmmc_hosts {
@@ -21,8 +23,8 @@ struct vmmc_hosts {
 
 extern struct vmmc_hosts vmmc_cluster, vmmc_session;
 
-void vmmc_hosts_read(int own);
-int vmmc_host_number(const char *name, int own);	/* -1: unknown */
+void vmmc_hosts_read(struct dd *h);
+int vmmc_host_number(struct dd *h, const char *name);	/* -1: unknown */
 char *vmmc_host_name(int number);
 
 #endif /* _VMMC_HOSTS_H */

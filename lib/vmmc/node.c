@@ -71,5 +71,5 @@ VMMC_API vmmc_node_t vmmc_NameToNode(const char *name)
 
 	if (!name || vmmc_handle(&h))
 		return NO_NODE;
-	return (vmmc_node_t){ vmmc_host_number(name, dd_node(h)) };
+	return (vmmc_node_t){ vmmc_host_number(h, name) };
 }

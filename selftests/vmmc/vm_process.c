@@ -206,6 +206,7 @@ TEST(VM_33_importers_that_are_killed_stop_nothing)
 /* ---- nodes ----------------------------------------------------------------------------- */
 
 #define CONF	"/etc/dd/cluster.conf"
+#define CLUSTER_PEER	"10.9.0.2"	/* see selftests/net/cluster.sh */
 
 /* Two names, an address, and lines that are not those of nodes. */
 static long job_hosts(long mode, long b, long c)
@@ -216,7 +217,7 @@ static long job_hosts(long mode, long b, long c)
 	if (mode == 1)
 		unsetenv("VMMCHOSTS");
 	else
-		setenv("VMMCHOSTS", mode == 2 ? "fedex1.example.org  fedex2\t10.9.0.7" : "fedex1 unknown", 1);
+		setenv("VMMCHOSTS", mode == 2 ? "fedex1.example.org  fedex2\t10.9.0.7 127.0.0.1" : "fedex1 unknown", 1);
 	mine = vmmc_MyNode();
 	if (vmmc_AllHosts(&n, &all) || vmmc_AllHosts(&k, &again) || k != n || all != again)
 		return 1;
@@ -226,11 +227,12 @@ static long job_hosts(long mode, long b, long c)
 		return 3;
 	if (mode == 1)
 		return m == 1 && vmmc_EqualNodes(session[0], mine) ? 0 : 4;
-	if (n != 3 + (mine.number != 1 && mine.number != 2) || m != 3)
+	if (n != 3 + (mine.number != 1 && mine.number != 2) || m != 4)
 		return 5;
 	if (!vmmc_EqualNodes(session[0], vmmc_NameToNode("fedex1.example.org")) ||
 	    !vmmc_EqualNodes(session[1], vmmc_NameToNode("fedex2.example.org")) ||
 	    !vmmc_EqualNodes(session[2], vmmc_NameToNode("10.9.0.7")) ||
+	    !vmmc_EqualNodes(session[3], mine) ||
 	    !vmmc_EqualNodes(session[0], all[0]) || vmmc_EqualNodes(session[0], session[1]))
 		return 6;
 	if (strcmp(vmmc_NodeToName(session[1]), "fedex2.example.org") ||
@@ -242,6 +244,13 @@ static long job_hosts(long mode, long b, long c)
 	if (!vmmc_EqualNodes(vmmc_NameToNode(vmmc_MyHostName()), mine) ||
 	    !vmmc_EqualNodes(vmmc_NameToNode("localhost"), mine))
 		return 9;
+	/* Names that the file has not, but the resolver. */
+	if (!vmmc_EqualNodes(vmmc_NameToNode("127.0.0.1"), mine) ||
+	    vmmc_NameToNode("198.51.100.1").number >= 0)
+		return 10;
+	if (getenv("DDP_PEER_NODE") &&
+	    vmmc_NameToNode(CLUSTER_PEER).number != atoi(getenv("DDP_PEER_NODE")))
+		return 11;
 	return 0;
 }
 
