@@ -387,7 +387,12 @@ vmmc_pid_t vmmc_MyPid(void);
 /** vmmc_MyHostName() - the name of this node */
 char *vmmc_MyHostName(void);
 
-/** vmmc_NameToNode() - the node of a host; of an unknown one a node that no host has */
+/**
+ * vmmc_NameToNode() - the node of a host
+ * @hostname: a name of /etc/dd/cluster.conf, or one that getaddrinfo() resolves (not in a handler)
+ *
+ * Return: its node; for an unknown name, a node that no host has.
+ */
 vmmc_node_t vmmc_NameToNode(const char *hostname);
 
 /** vmmc_NodeToName() - the host of a node; NULL if it is unknown */
