@@ -61,6 +61,11 @@ DD_API bool ddi_note_get(struct dd *h, struct ddi_list *l, struct dd_note *to)
 	return true;
 }
 
+uint32_t ddi_note_slots(const struct dd *h, const struct ddi_list *l)
+{
+	return ddi_alive(h) ? 1u << (ddi_load_acquire(&l->head->geometry) & 31) : 0;
+}
+
 DD_API bool ddi_note_any(const struct dd *h, const struct ddi_list *l, uint64_t conn)
 {
 	struct dd_note note;

@@ -27,6 +27,9 @@ struct ddi_list *ddi_note_list(struct dd *h, int list);
  */
 bool ddi_note_get(struct dd *h, struct ddi_list *l, struct dd_note *to);
 
+/* How many notes the list has room for at present; 0 in a child of fork(). Async-signal-safe. */
+uint32_t ddi_note_slots(const struct dd *h, const struct ddi_list *l);
+
 /* Whether there is an unread note with this @conn. Async-signal-safe. */
 bool ddi_note_any(const struct dd *h, const struct ddi_list *l, uint64_t conn);
 
