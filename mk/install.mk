@@ -69,6 +69,7 @@ UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_ddp.h \
 DOCS		:= Documentation/protocol.rst Documentation/tutorial.rst
 EXAMPLES	:= packaging/90-dd-memlock.conf packaging/cluster.conf \
 	$(wildcard tools/samples/*.c)
+VMMC_EXAMPLES	:= $(wildcard tools/samples/vmmc/*.[ch])
 
 .PHONY: install-system uninstall-system
 INSTALLS   += install-system
@@ -76,7 +77,7 @@ UNINSTALLS += uninstall-system
 
 install-system:
 	install -d $(addprefix $(DESTDIR),$(INCLUDEDIR)/linux $(UDEVDIR) \
-		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples \
+		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples/vmmc \
 		$(YNLDIR) $(WIRESHARKDIR) /etc/dd)
 	install -m 644 $(UAPI_HEADERS) $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 packaging/60-dd.rules $(DESTDIR)$(UDEVDIR)
@@ -85,6 +86,7 @@ install-system:
 	install -m 644 packaging/dd.modules-load.conf \
 		$(DESTDIR)$(MODLOADDIR)/dd.conf
 	install -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/examples
+	install -m 644 $(VMMC_EXAMPLES) $(DESTDIR)$(DOCDIR)/examples/vmmc
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	install -m 644 Documentation/netlink/specs/dd.yaml $(DESTDIR)$(YNLDIR)
 	install -m 644 tools/wireshark/dd.lua $(DESTDIR)$(WIRESHARKDIR)
@@ -102,10 +104,11 @@ uninstall-system:
 		$(DESTDIR)$(UNITDIR)/dd-cluster.service \
 		$(DESTDIR)$(YNLDIR)/dd.yaml $(DESTDIR)$(WIRESHARKDIR)/dd.lua \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
-		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,$(notdir $(EXAMPLES)))
-	[ ! -d $(DESTDIR)$(DOCDIR)/examples ] || \
+		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,$(notdir $(EXAMPLES)) \
+		$(VMMC_EXAMPLES:tools/samples/%=%))
+	[ ! -d $(DESTDIR)$(DOCDIR)/examples/vmmc ] || \
 		rmdir --ignore-fail-on-non-empty \
-			$(addprefix $(DESTDIR)$(DOCDIR),/examples '')
+			$(addprefix $(DESTDIR)$(DOCDIR),/examples/vmmc /examples '')
 	[ ! -d $(DESTDIR)/etc/dd ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/dd
 
 # --- everything ---------------------------------------------------------------

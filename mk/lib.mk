@@ -119,7 +119,7 @@ LIBDD_MAN4 := $(wildcard Documentation/man/*.4)
 LIBDD_MAN7 := $(wildcard Documentation/man/*.7)
 
 # The calls that the NAME section of $$page names; each is found as a page, too.
-MAN_NAMES = sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z_]*\).*/\1/p' $$page
+MAN_NAMES = sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([A-Za-z_]*\).*/\1/p' $$page
 
 .PHONY: install-lib uninstall-lib
 INSTALLS += install-lib

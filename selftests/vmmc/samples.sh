@@ -46,6 +46,19 @@ runs() {
 	return "$bad"
 }
 
+# A peer may be named by an address of its node.
+by_address() {
+	local host=127.0.0.1
+
+	[ -z "${DDP_PEER_NODE:-}" ] || host=10.9.0.$DDP_PEER_NODE
+	PIDS=()
+	peers latency 1
+	"$PROGRAMS/latency" 16 10 "$host:${PEERS[0]##*:}" >out 2>&1 && wait "${PIDS[@]}" && return
+	diag "$(cat out peer*.err)"
+	kill "${PIDS[@]}"
+	return 1
+}
+
 latency() { runs latency 1 16 100 && grep -q '^16 words, 100 round trips: latency [0-9.]* us$' out; }
 all2all() {
 	runs all2all 2 pairwise 3 100 20 && grep -q '^3 processes, 100 words, 20 rounds: ' out &&
@@ -69,6 +82,7 @@ usage() {
 }
 
 check "VM_23 latency" latency
+check "VM_70 latency, with the peer's address" by_address
 check "VM_24 all2all" all2all
 for name in PP Oneway Bidir Fetch; do
 	check "VM_25 ${name}Bandwidth" bandwidth ${name}Bandwidth

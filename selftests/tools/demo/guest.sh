@@ -186,7 +186,6 @@ between_nodes() {
 	copy nodes 1 2
 	show_peers up
 	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq .packets_lost)" -gt 0 ]
-	cluster_down
 }
 
 exports() { ddctl segment | grep -qw "$1"; }
@@ -239,6 +238,40 @@ remote_memory() {
 	done_with rmem
 }
 
+# The peers are named by their addresses; vmmc_NameToNode() finds their nodes.
+vmmc() {
+	local program=$1 peers=() pids=() node
+
+	shift
+	for node in 2 1; do
+		NODE=$node
+		echo "alice@node$node\$ $program worker &"
+		user_runs alice "build/samples/vmmc/$program" worker >"$WORK/worker$node" &
+		pids+=($!)
+		wait_for grep -q : "$WORK/worker$node"
+		peers+=("$(cluster_address $node):$(sed 's/.*://' "$WORK/worker$node")")
+		[ "$program" = RandomAll2All ] || break
+	done
+	NODE=1
+	as alice "build/samples/vmmc/$program" "$@" "${peers[@]}" >"$WORK/vmmc"
+	NODE=
+	cat "$WORK/vmmc"
+	wait "${pids[@]}"
+}
+
+# On the network of between_nodes.
+mapped_memory() {
+	title "VMMC: words from the memory of one process to that of another, node to node"
+	vmmc latency 16 200
+	grep -q '^16 words, 200 round trips: latency' "$WORK/vmmc"
+	vmmc FetchBandwidth 20 1024 65536
+	[ "$(grep -c 'MB/s$' "$WORK/vmmc")" = 7 ]
+	vmmc RandomAll2All 3 1000 20
+	grep -q '^RandomAll2All: 3 processes, 1000 words, 20 rounds: good' "$WORK/vmmc"
+	cluster_down
+	done_with vmmc
+}
+
 performance() {
 	title "round trips of 64 bytes, beside other ways"
 	as alice ddperf lat --size 64 --rounds 3 --iterations 2000
@@ -264,5 +297,6 @@ tables
 copy_file
 performance
 between_nodes
+mapped_memory
 remote_memory
 nothing_left

@@ -68,6 +68,9 @@ install_all() {
 		usr/lib/pkgconfig/libdd.pc usr/lib/librmem.so usr/lib/librmem.a \
 		usr/lib/pkgconfig/librmem.pc usr/include/rmem.h usr/sbin/rmclerk \
 		usr/lib/systemd/system/rmclerk.service usr/share/man/man8/rmclerk.8 \
+		usr/lib/libvmmc.so usr/lib/libvmmc.a usr/lib/libvmmc_debug.so \
+		usr/lib/pkgconfig/libvmmc.pc usr/include/vmmc.h usr/share/man/man3/vmmc.3 \
+		usr/share/man/man3/vmmc_GetData.3 \
 		usr/share/man/man3/rmem.3 usr/share/man/man3/rm_write.3 usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
 		usr/include/linux/dd_mem.h \
@@ -147,8 +150,8 @@ cited() {
 				continue
 			echo "$page: $name($section) is not installed"
 			bad=1
-		done < <(sed -n 's/^\.Xr \([dr][dm][^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
-			sed -n 's/^\.BR \([dr][dm][^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
+		done < <(sed -n 's/^\.Xr \([drv][dm][^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+			sed -n 's/^\.BR \([drv][dm][^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
 		while read -r file; do
 			[ -e "$ROOT$file" ] && continue
 			echo "$page: $file is not installed"
@@ -218,6 +221,25 @@ examples() {
 		count=$((count + 1))
 	done
 	[ "$count" = 12 ]
+}
+
+# The samples of VMMC compile as they are installed, and say that the module is missing; the debug
+# library names the call, too.
+vmmc_samples() {
+	local doc=$ROOT/usr/share/doc/dd/examples/vmmc out=$WORK/example name library
+
+	for name in latency all2all; do
+		for library in vmmc vmmc_debug; do
+			# shellcheck disable=SC2046 # flags
+			gcc -O2 -Wall -Wextra -Werror -o "$out" "$doc/$name.c" "$doc/group.c" \
+				-l$library $(pc --cflags --libs libvmmc libdd) \
+				-isystem "$ROOT/usr/include" || return
+			! runs "$out" worker >"$WORK/log" 2>&1 &&
+				grep -q '^export: no such node' "$WORK/log" || return
+			[ "$(grep -c '^vmmc_ExportRecvBuf: ' "$WORK/log")" = \
+				"$([ $library = vmmc ]; echo $?)" ] || return
+		done
+	done
 }
 
 # The library and pkg-config report the same version.
@@ -457,6 +479,7 @@ check "pkg-config: version" version_is_ours
 check "pkg-config: moves with its prefix" relocatable
 check "library: version" library_version
 check "examples compile and run" examples
+check "the samples of VMMC, also with the debug library" vmmc_samples
 check "the tutorial shows an example as it is" tutorial_shows
 check "a program in C" consumer gcc selftests/vm/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c
