@@ -4,14 +4,13 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Proxies are found by a sorted array, in address space that is reserved with the range: it never
- * moves. One thread changes it at a time; the others, and functions of notes that interrupt them,
- * look a proxy up without a lock, and again if @sequence says that the array was changed
- * meanwhile. So a thread that changes it marks itself, see upcall.h.
+ * Proxies are found by a sorted array at the begin of the reserved range, whose pages get memory as
+ * they are needed: it never moves. One thread changes it at a time; the others, and functions of
+ * notes that interrupt them, look a proxy up without a lock, and again if @sequence says that the
+ * array was changed meanwhile. So a thread that changes it marks itself, see upcall.h.
  */
 #include <errno.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@
 
 #define DEST_MAX	(1u << 20)	/* proxies */
 #define SPACE_MAX	(1ul << (sizeof(long) > 4 ? 40 : 28))
-#define SPACE_MIN	(1ul << 24)
+#define SPACE_MIN	(1ul << 20)
 
 struct entry {
 	uintptr_t base;
@@ -30,7 +29,7 @@ struct entry {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of what follows */
 static struct entry *entries;
-static uint32_t count;
+static uint32_t count, room, most;	/* proxies; entries that have memory; that may have */
 static uint32_t sequence;		/* odd while the array is being changed */
 static uintptr_t start, end, cursor;	/* of the range; where the next proxy is tried */
 static size_t page;
@@ -43,31 +42,45 @@ static void in_child(void)
 	sequence = 0;
 }
 
-/* Less address space will do where it is limited. */
+/*
+ * Less address space will do where it is limited. mlockall() counts it, although there is nothing
+ * to lock.
+ */
 static int space_reserve(void)
 {
-	size_t size = SPACE_MAX;
+	size_t size = SPACE_MAX, table;
 	void *at;
 
 	if (start)
 		return 0;
 	page = sysconf(_SC_PAGESIZE);
-	at = mmap(NULL, DEST_MAX * sizeof(*entries), PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (at == MAP_FAILED)
-		return -ENOMEM;
-	entries = at;
 	do {
 		at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	} while (at == MAP_FAILED && (size /= 2) >= SPACE_MIN);
-	if (at == MAP_FAILED) {
-		munmap(entries, DEST_MAX * sizeof(*entries));
+	if (at == MAP_FAILED)
 		return -ENOMEM;
-	}
+	munlock(at, size);
 	pthread_atfork(NULL, NULL, in_child);
-	start = (uintptr_t)at;
-	end = start + size;
+	/* A proxy has two pages at least. */
+	most = size / page / 2 < DEST_MAX ? size / page / 2 : DEST_MAX;
+	table = (most * sizeof(*entries) + page - 1) & -page;
+	entries = at;
+	start = (uintptr_t)at + table + page;
+	end = (uintptr_t)at + size;
 	cursor = start;
+	return 0;
+}
+
+/* Give memory to one more page of the array, if it is full. */
+static int table_grow(void)
+{
+	if (count == most)
+		return -ENOSPC;
+	if (count < room)
+		return 0;
+	if (mprotect(entries + room, page, PROT_READ | PROT_WRITE))
+		return -ENOMEM;
+	room += page / sizeof(*entries);
 	return 0;
 }
 
@@ -113,6 +126,13 @@ static uint32_t space_find(size_t need)
 	return DEST_MAX;
 }
 
+/* Other threads may look at both entries: of the addresses that they find, none is made of two. */
+static void entry_move(uint32_t to, uint32_t from)
+{
+	ddi_store(&entries[to].base, entries[from].base);
+	ddi_store(&entries[to].dest, entries[from].dest);
+}
+
 static void change_begin(void)
 {
 	__atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELAXED);
@@ -127,16 +147,21 @@ static void change_end(void)
 static int dest_add(struct ddi_dest *d, size_t len)
 {
 	uint32_t i;
+	int ret;
 
 	if (space_reserve())
 		return -ENOMEM;
-	i = len > end - start - 2 * page || count == DEST_MAX - 1 ? DEST_MAX :
-	    space_find(((len + page - 1) & -page) + page);
+	ret = table_grow();
+	if (ret)
+		return ret;
+	i = len > end - start ? DEST_MAX : space_find(((len + page - 1) & -page) + page);
 	if (i == DEST_MAX)
 		return -ENOSPC;
 	change_begin();
-	memmove(&entries[i + 1], &entries[i], (count - i) * sizeof(*entries));
-	entries[i] = (struct entry){ .base = cursor, .dest = d };
+	for (uint32_t j = count; j > i; j--)
+		entry_move(j, j - 1);
+	ddi_store(&entries[i].base, cursor);
+	ddi_store(&entries[i].dest, d);
 	ddi_store(&count, count + 1);
 	ddi_store_release(&d->base, cursor);
 	ddi_store_release(&d->len, len);
@@ -165,7 +190,8 @@ DD_API void ddi_dest_del(struct ddi_dest *d)
 	change_begin();
 	ddi_store(&d->len, 0);
 	ddi_store(&count, count - 1);
-	memmove(&entries[i], &entries[i + 1], (count - i) * sizeof(*entries));
+	for (; i < count; i++)
+		entry_move(i, i + 1);
 	change_end();
 	pthread_mutex_unlock(&lock);
 }

@@ -898,7 +898,7 @@ static long job_no_addresses(long node, long from, long c)
 	if (fscanf(f, "%lu", &pages) != 1)
 		return -1;
 	fclose(f);
-	l.rlim_cur = l.rlim_max = (pages + 512) * PAGE;
+	l.rlim_cur = l.rlim_max = (pages + 200) * PAGE;
 	setrlimit(RLIMIT_AS, &l);
 	return vmmc_ImportRecvBuf(n, from, 1, &h, &at, &size);
 }
