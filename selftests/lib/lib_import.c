@@ -325,6 +325,71 @@ TEST(an_import_may_be_deep)
 	end();
 }
 
+/*
+ * Make the import deep, and begin as many requests as there may be. The notes of the first ones are
+ * unread, so the others wait. Returns the number of the last request.
+ */
+static int64_t fill(void)
+{
+	struct dd_import_attr a = wanted(key, 0);
+	static uint64_t word;
+	int64_t n;
+
+	attr.list = dd_list(ex);
+	attr.notify = DD_NOTIFY_IF_ASKED;
+	attr.window = DD_DEPTH_MAX;
+	reexport(ALL, 0, PAGE);
+	check_eq(dd_unimport(mem), 0);
+	a.depth = DD_DEPTH_MAX;
+	check_eq(dd_import_begin(im, &a, &mem), 0);
+	check_eq(wait_up(mem), 0);
+	for (n = 1; n <= DD_DEPTH_MAX; n++)
+		check_eq(dd_put_async(mem, &word, 8, 0, DD_PUT_NOTIFY, 0), far ? n : 0);
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(dd_sent(mem, far ? DD_DEPTH_MAX : 0, 0), 0);
+	/* On one node, one is accepted whose note waits. */
+	for (n = 1; n <= (far ? DD_DEPTH_MAX : 1); n++)
+		check_eq(dd_put_async(mem, &word, 8, 0, DD_PUT_NOTIFY, 0),
+			 far ? DD_DEPTH_MAX + n : 0);
+	n = far ? 2 * DD_DEPTH_MAX : 0;
+	check_eq(dd_put_async(mem, &word, 8, 0, DD_PUT_NOTIFY, 0), -EBUSY);
+	check_eq(dd_get_async(mem, &word, 8, 0, 0), -EBUSY);
+	check_eq(dd_wait(mem, n, 0), far ? -EAGAIN : 0);
+	check_eq(dd_sent(mem, n, 0), far ? -EAGAIN : 0);
+	check_eq(dd_fence(mem, 0), -EAGAIN);
+	return n;
+}
+
+/* The access has ended with an error; @n: number of the last request. */
+static void access_ended(int error, int64_t n)
+{
+	uint64_t word = 0;
+
+	check_eq(dd_put_async(mem, &word, 8, 0, 0, 0), error);
+	check_eq(dd_get_async(mem, &word, 8, 0, 0), error);
+	check_eq(dd_cas_async(mem, 0, 8, 0, 0, &word, 0, 0), error);
+	check_eq(dd_put(mem, &word, 8, 0, 0), error);
+	check_eq(dd_note(mem, &word, 8), error);
+	check_eq(dd_sent(mem, far ? DD_DEPTH_MAX : 0, 0), 0);
+	if (far) {
+		check_eq(dd_wait(mem, n, -1), error);
+		check_eq(dd_sent(mem, n, -1), error);
+		check_eq(dd_fence(mem, -1), error);
+		check_eq(dd_fence(mem, 0), error);
+	}
+}
+
+TEST(the_segment_ends_with_requests_under_way)
+{
+	int64_t n;
+
+	begin(0, 0);
+	n = fill();
+	check_eq(dd_unexport(ex, segment), 0);
+	access_ended(-ESTALE, n);
+	end();
+}
+
 /* The next note is that a request of the import is over. */
 static struct dd_list_record done(unsigned int op, uint64_t offset, unsigned int count)
 {
@@ -631,9 +696,11 @@ TEST(a_registrar_finds_the_segment)
 TEST(the_session_ends)
 {
 	struct dd_mem *m;
+	int64_t n;
 
 	begin_later();
 	if (far) {
+		n = fill();
 		wish.list = list;
 		wish.cookie = COOKIE;
 		check_eq(dd_import_begin(im, &wish, &m), 0);
@@ -644,7 +711,8 @@ TEST(the_session_ends)
 		check_eq(dd_put(m, "x", 1, 0, 0), -EHOSTUNREACH);
 		check_eq(dd_unimport(m), 0);
 		check_eq(dd_import_wait(mem, -1), -EHOSTUNREACH);
-		check_eq(dd_put_async(mem, "x", 1, 0, 0, 0), -EHOSTUNREACH);
+		/* None of those under way will ever be done. */
+		access_ended(-EHOSTUNREACH, n);
 		wish.list = wish.cookie = 0;
 		check_eq(outcome(&wish), -ENONET);
 	}
