@@ -150,8 +150,8 @@ cited() {
 				continue
 			echo "$page: $name($section) is not installed"
 			bad=1
-		done < <(sed -n 's/^\.Xr \([drv][dm][^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
-			sed -n 's/^\.BR \([drv][dm][^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
+		done < <(sed -n 's/^\.Xr \([dr][dm][^ ]*\|vmmc[^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+			sed -n 's/^\.BR \([dr][dm][^ ]*\|vmmc[^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
 		while read -r file; do
 			[ -e "$ROOT$file" ] && continue
 			echo "$page: $file is not installed"
