@@ -30,7 +30,7 @@ FAILED=0
 . "$(dirname "$0")/peers.sh"
 
 SLEEPING=dd-kernel,futex,unix-block
-SPINNING=dd-kernel,flag,shm,memcpy,vm-writev,unix-spin
+SPINNING=dd-kernel,flag,shm,memcpy,vm-writev,vmmc,unix-spin
 
 finish() {
 	local pids
@@ -86,7 +86,8 @@ ACCESS='{
 } + if $round == 0 then { what: {
 	"memcpy": "memcpy(), of memory that both processes share",
 	"cmpxchg": "lock cmpxchg, on memory that both processes share",
-	"vm-writev": "process_vm_writev()", "vm-readv": "process_vm_readv()" } } else {} end'
+	"vm-writev": "process_vm_writev()", "vm-readv": "process_vm_readv()",
+	"vmmc": "vmmc_SendData() or vmmc_GetData()" } } else {} end'
 access() {
 	local where=$1 load=$2 size line=(ddperf "$2")
 
@@ -138,7 +139,7 @@ JOBS=(
 	"here bw -s $READ_SIZES -m $SPINNING --touch"
 	"here rate -s 8,64 -m $SPINNING"
 	"here rate -s 8,64 -m $SLEEPING --sleep"
-	"net lat -s $SIZES -m tcp-spin"
+	"net lat -s $SIZES -m tcp-spin,vmmc"
 	"net lat -s $SIZES -m tcp-block --sleep"
 	"net bw -s $SIZES -m tcp-spin"
 	"net bw -s $SIZES -m tcp-block --sleep"

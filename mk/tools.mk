@@ -33,7 +33,8 @@ $(RMEM_SAMPLES): $(LIBDD_DIR)/librmem.so
 $(RMEM_SAMPLES): TOOL_LIBS = -lrmem
 $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
-$(call both,ddperf): TOOL_LIBS = -ljson-c -lm
+$(call both,ddperf): $(LIBDD_DIR)/libvmmc.so
+$(call both,ddperf): TOOL_LIBS = -lvmmc -ljson-c -lm
 
 $(TOOL_PROGS) $(TOOL_INSTALLED): $(LIBDD_LINK)
 	@mkdir -p $(@D)

@@ -35,7 +35,7 @@ lat() {
 			.p99 <= ."p99.9") and .iterations == 20) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
 		([.results[0].methods[].name] == ["dd", "dd-kernel", "flag", "shm", "futex",
-			"vm-writev", "unix-spin", "unix-block"])' ddperf lat -j $QUICK
+			"vm-writev", "vmmc", "unix-spin", "unix-block"])' ddperf lat -j $QUICK
 }
 
 # shellcheck disable=SC2086 # words
@@ -84,7 +84,8 @@ insn() {
 		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy",
 		"dd-put", "dd-get", "dd-cas", "dd-put-kernel", "dd-get-kernel",
 		"dd-cas-kernel", "dd-send-kernel", "dd-recv-kernel", "dd-sendv-4-kernel",
-		"dd-sendv-16-kernel", "dd-sendv-16"] and
+		"dd-sendv-16-kernel", "dd-sendv-16", "vmmc-send", "vmmc-get",
+		"vmmc-send-redirectable", "vmmc-redirect", "vmmc-send-redirected"] and
 		.iterations == 200 and all(.results[].cost; .min <= .median and
 		.median <= .max)' ddperf insn -j -n 200
 }
@@ -154,8 +155,8 @@ access() {
 
 	for verb in put get cas; do
 		case $verb in
-		put) methods='"dd", "dd-kernel", "memcpy", "vm-writev"' ;;
-		get) methods='"dd", "dd-kernel", "memcpy", "vm-readv"' ;;
+		put) methods='"dd", "dd-kernel", "memcpy", "vm-writev", "vmmc"' ;;
+		get) methods='"dd", "dd-kernel", "memcpy", "vm-readv", "vmmc"' ;;
 		cas) methods='"dd", "dd-kernel", "cmpxchg"' ;;
 		esac
 		report "$SPREAD $COMMON .test == \"$verb\" and ([.results[].name] == [$methods]) and

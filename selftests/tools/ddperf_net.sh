@@ -56,7 +56,7 @@ set_up() {
 # A message takes one packet, and some take another one.
 lat() {
 	report "$SPREAD $PATHS"'.test == "net lat" and
-		([.results[0].methods[].name] == ["dd", "tcp-spin", "tcp-block"]) and
+		([.results[0].methods[].name] == ["dd", "vmmc", "tcp-spin", "tcp-block"]) and
 		all(.results[0].methods[]; (.rounds | spread) and .iterations == 200) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
 		(.results[0].methods[0].packets_per_message | . >= 1 and . < 4)' \

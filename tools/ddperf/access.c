@@ -23,12 +23,13 @@
 #include "pair.h"
 #include "process.h"
 #include "report.h"
+#include "words.h"
 #include "../common/tool.h"
 
 #define ROUND_BYTES	(64u << 20)
 #define ROUND_MOST	100000
 #define ROUND_FAR	500
-#define METHODS_MAX	4
+#define METHODS_MAX	5
 
 enum { DIRECT, KERNEL, SEGMENTS };
 
@@ -41,6 +42,7 @@ enum { DIRECT, KERNEL, SEGMENTS };
  * @local: wired memory of @size bytes
  * @shared: memory of both processes, at one address in both
  * @size: bytes of a request
+ * @proxy: VMMC's address for memory of the exporter
  * @other: the exporter
  * @was: what the words had, of each method and segment
  */
@@ -51,6 +53,7 @@ struct access {
 	char *local;
 	char *shared;
 	size_t size;
+	int32 *proxy;
 	pid_t other;
 	uint64_t *was[METHODS_MAX];
 };
@@ -96,6 +99,8 @@ void access_answer(struct side *s)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	tool_raise_memlock();
 	export_all(s, perf_open(), s->hello.size, s->hello.window);
+	if (!s->net)
+		words_serve(s, s->hello.size);
 	pair_get(s, &end, sizeof(end));	/* exits when the client hangs up */
 	_exit(TOOL_OK);
 }
@@ -139,6 +144,8 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 					     &a->mem[i][n]), "dd_import");
 		}
 	}
+	if (!s.net)
+		a->proxy = words_find(&s);
 }
 
 /* --- requests ------------------------------------------------------------- */
@@ -158,6 +165,20 @@ static void dd_cas_by(struct access *a, int i)
 	uint64_t *was = &a->was[i][a->next];
 
 	must(a->h, dd_cas(a->mem[i][a->next], 0, 8, *was, *was + 1, was, 0), "dd_cas");
+}
+
+static void words_put_by(struct access *a, int i)
+{
+	(void)i;
+	words_must(vmmc_SendData((int32 *)a->local, a->proxy, words_in(a->size)),
+		   "vmmc_SendData");
+}
+
+static void words_get_by(struct access *a, int i)
+{
+	(void)i;
+	words_must(vmmc_GetData((int32 *)a->local, a->proxy, words_in(a->size)),
+		   "vmmc_GetData");
 }
 
 static void shm_put(struct access *a, int i)
@@ -208,10 +229,10 @@ static const struct {
 } verbs[] = {
 	{ "put", "write to another process",
 	  { { "dd", dd_put_by }, { "dd-kernel", dd_put_by }, { "memcpy", shm_put },
-	    { "vm-writev", vm_put } } },
+	    { "vm-writev", vm_put }, { "vmmc", words_put_by } } },
 	{ "get", "read from another process",
 	  { { "dd", dd_get_by }, { "dd-kernel", dd_get_by }, { "memcpy", shm_get },
-	    { "vm-readv", vm_get } } },
+	    { "vm-readv", vm_get }, { "vmmc", words_get_by } } },
 	{ "cas", "compare and swap a word of another process",
 	  { { "dd", dd_cas_by }, { "dd-kernel", dd_cas_by }, { "cmpxchg", shm_cas } } },
 };

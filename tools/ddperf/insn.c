@@ -26,6 +26,7 @@
 #include "pair.h"
 #include "process.h"
 #include "report.h"
+#include "words.h"
 #include "../common/tool.h"
 
 #define COUNT		2000
@@ -54,6 +55,9 @@ struct documented {
  * @msgs: messages for each of @batch
  * @ddp: both ends, by the calls of <fedex.h>
  * @mem: imports of @from, of segments of @to: with a window, and without
+ * @words: proxies of buffers of this process, by VMMC: one with a window, one redirectable
+ * @buffer: the redirectable one
+ * @target: where its messages are redirected to
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
  */
@@ -66,6 +70,9 @@ struct bench {
 	struct dd_send_msg msgs[LINKS][BATCH];
 	struct documented ddp;
 	struct dd_mem *mem[LINKS];
+	int32 *words[2];
+	vmmc_exphandle_t buffer;
+	int32 *target;
 	pid_t child;
 	char *memory;
 };
@@ -75,7 +82,8 @@ struct bench {
  * @name: for reports; an operation without one is not reported
  * @work: the operations
  * @messages: messages of an operation; the cost is that of one
- * @link: LINK_DD or LINK_KERNEL, of operations on a segment or on several messages
+ * @link: LINK_DD or LINK_KERNEL, of operations on a segment or on several messages; or an index
+ *	of @words
  */
 struct step {
 	const char *name[2];
@@ -175,6 +183,25 @@ static void do_cas(struct bench *b, const struct step *s)
 	     "dd_cas");
 }
 
+static void do_words_send(struct bench *b, const struct step *s)
+{
+	words_must(vmmc_SendData((int32 *)b->memory, b->words[s->link], words_in(b->size)),
+		   "vmmc_SendData");
+}
+
+static void do_words_get(struct bench *b, const struct step *s)
+{
+	words_must(vmmc_GetData((int32 *)b->memory, b->words[s->link], words_in(b->size)),
+		   "vmmc_GetData");
+}
+
+/* It replaces the last one, which a message has used. */
+static void do_words_redirect(struct bench *b, const struct step *s)
+{
+	words_must(vmmc_PostRedir(b->buffer, 0, words_in(b->size), b->target),
+		   "vmmc_PostRedir");
+}
+
 static void do_writev(struct bench *b, const struct step *s)
 {
 	struct iovec v = { b->memory, b->size };
@@ -214,6 +241,11 @@ static const struct step steps[] = {
 	{ { "dd-sendv-4-kernel" }, SOME(LINK_KERNEL, 4) },
 	{ { "dd-sendv-16-kernel" }, SOME(LINK_KERNEL, 16) },
 	{ { "dd-sendv-16" }, SOME(LINK_DD, 16) },
+	{ { "vmmc-send" }, ACCESS(do_words_send, 0) },
+	{ { "vmmc-get" }, ACCESS(do_words_get, 0) },
+	{ { "vmmc-send-redirectable" }, ACCESS(do_words_send, 1) },
+	{ { "vmmc-redirect", "vmmc-send-redirected" },
+	  .work = { do_words_redirect, do_words_send }, .messages = 1, .link = 1 },
 };
 
 #define STEPS	(sizeof(steps) / sizeof(steps[0]))
@@ -296,6 +328,7 @@ static void open_bench(struct bench *b, size_t size)
 	b->size = size;
 	size = perf_pages(size);
 	b->memory = allocate(1, size);
+	b->target = allocate(1, size);
 	b->child = fork();
 	if (b->child < 0)
 		perf_die("fork");
@@ -312,6 +345,10 @@ static void open_bench(struct bench *b, size_t size)
 	open_links(b, LINK_KERNEL, size);
 	open_segment(b, LINK_DD, size);
 	open_segment(b, LINK_KERNEL, size);
+	words_export(size, BUF_READWRITE, &b->buffer);
+	words_export(size, BUF_WRITE_ONLY | BUF_REDIRECTABLE, &b->buffer);
+	b->words[0] = words_own(1);
+	b->words[1] = words_own(2);
 	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
 	open_documented(&b->ddp, name, size);
 }
@@ -323,6 +360,7 @@ static void close_bench(struct bench *b)
 	kill(b->child, SIGKILL);
 	waitpid(b->child, NULL, 0);
 	free(b->memory);
+	free(b->target);
 }
 
 static void time_step(struct bench *b, const struct step *step, uint64_t count,
@@ -454,10 +492,10 @@ static void print_table(size_t size, uint64_t count, const char *unit,
 	printf("\none message of %zu byte%s within one process, %llu time%s; %s,\n"
 	       "reading the clock (%.0f) taken off\n", size, tool_s(size),
 	       (unsigned long long)count, tool_s(count), unit, overhead);
-	print_spread(18, NULL, 0, NULL);
+	print_spread(22, NULL, 0, NULL);
 	for (i = 0; i < n; i++) {
 		putchar('\n');
-		print_spread(18, costs[i].name, 0, &costs[i].spread);
+		print_spread(22, costs[i].name, 0, &costs[i].spread);
 	}
 	putchar('\n');
 }

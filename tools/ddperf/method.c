@@ -17,6 +17,7 @@
 #include "method.h"
 #include "pair.h"
 #include "process.h"
+#include "words.h"
 #include "../common/tool.h"
 
 /* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */
@@ -327,6 +328,8 @@ const struct method methods[METHODS] = {
 	  EVERY, HERE, WAITS_ASLEEP, 0, futex_put, futex_get },
 	{ "vm-writev", "process_vm_writev(), and a counter in shared memory",
 	  EVERY, HERE, WAITS_SPINNING, 0, vm_put, wait_for_post },
+	{ "vmmc", "vmmc_SendData(), whose last word the receiver spins for",
+	  BIT(TEST_LAT), HERE | NET, WAITS_SPINNING, 0, words_put, words_get },
 	{ "unix-spin", "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
 	  EVERY, HERE, WAITS_SPINNING, PACKET_LIMIT, spin_put, spin_get },
 	{ "unix-block", "UNIX SOCK_SEQPACKET, blocking",

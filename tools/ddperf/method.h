@@ -40,7 +40,7 @@ struct method {
 	char *(*recv)(struct side *s, size_t size);
 };
 
-#define METHODS	11
+#define METHODS	12
 
 /* Direct deposit is the first one. */
 extern const struct method methods[METHODS];

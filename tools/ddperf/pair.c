@@ -39,7 +39,7 @@ struct greeting {
 };
 
 /* Both sides have the same version: their records carry no other one. */
-#define GREETING	"ddperf5 " DD_VERSION
+#define GREETING	"ddperf6 " DD_VERSION
 
 /* --- the control socket --------------------------------------------------- */
 
