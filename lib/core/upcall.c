@@ -17,7 +17,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +61,13 @@ static void arm(void)
 		__atomic_store_n(&ddi_upcall_pending, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Blocks that a function leaves are the program's. */
+static void blocks_keep(void)
+{
+	__atomic_fetch_add(&state, own_blocks, __ATOMIC_SEQ_CST);
+	own_blocks = 0;
+}
+
 static void run_next(void)
 {
 	const struct upcall *u;
@@ -78,9 +84,8 @@ static void run_next(void)
 	ddi_store(&ddi_upcall_inside, 1);
 	u->fn(&note, u->data);
 	ddi_store(&ddi_upcall_inside, 0);
-	/* What it has not undone is the program's. */
-	__atomic_fetch_add(&state, own_blocks, __ATOMIC_SEQ_CST);
-	own_blocks = 0;
+	if (own_blocks)
+		blocks_keep();
 }
 
 /* Send the signal in as much time as has passed. */
