@@ -39,14 +39,14 @@ struct dd_remote_op {
 };
 
 /**
- * struct dd_drain - progress of a drain before close, see dd_conn_drain()
- * @submitted: messages accepted at @since
+ * struct dd_drain - progress of a drain before close, see dd_conn_drain() and dd_remote_drain()
+ * @count: at @since: messages accepted; of an import, requests done
  * @since: when the drain began, or when the peer last had credit for unsent messages;
  *	in nanoseconds
  * @sent_at: when a message was last acknowledged, in nanoseconds
  */
 struct dd_drain {
-	u64 submitted;
+	u64 count;
 	u64 since;
 	u64 sent_at;
 };

@@ -175,21 +175,35 @@ static void dd_remote_import_lost(struct dd_obj *obj)
 }
 
 /*
- * Wait until all requests are done. The reader at the other node may never read, so give up
- * when no request was done for twice the dead time of that node.
+ * Nanoseconds that a drain still waits for one more request to be done: twice the peer's dead time
+ * since the last one, or since the first drain, which a signal may have ended.
  */
+static u64 dd_remote_drain_timeout(struct dd_remote_import *f)
+{
+	struct dd_drain *drain = &f->r->drain;
+	u64 now = ktime_get_ns(), end;
+
+	dd_ctl_lock(f->r->peer);
+	if (!drain->since || drain->count != f->imp.done) {
+		drain->count = f->imp.done;
+		drain->since = now;
+	}
+	end = drain->since + 2ull * READ_ONCE(f->r->peer->config.dead_ms) * NSEC_PER_MSEC;
+	dd_ctl_unlock(f->r->peer);
+	return end - min(end, now);
+}
+
+/* Wait until all requests are done. The reader at the other node may never read. */
 static int dd_remote_drain(struct dd_obj *obj)
 {
 	struct dd_remote_import *f = dd_remote_import(obj);
-	struct dd_import *imp = &f->imp;
-	u64 done, n = READ_ONCE(imp->submitted), limit;
+	u64 left, n = READ_ONCE(f->imp.submitted);
 	int err;
 
 	do {
-		done = READ_ONCE(imp->done);
-		limit = 2ull * READ_ONCE(f->r->peer->config.dead_ms) * NSEC_PER_MSEC;
-		err = dd_import_await(imp, DD_WAIT_DONE, n, limit);
-	} while (err == -ETIMEDOUT && READ_ONCE(imp->done) != done);
+		left = dd_remote_drain_timeout(f);
+		err = dd_import_await(&f->imp, DD_WAIT_DONE, n, left);
+	} while (err == -ETIMEDOUT && left);
 	return err == -EINTR ? err : 0;
 }
 

@@ -508,8 +508,8 @@ static u64 dd_conn_close_timeout(struct dd_conn *conn)
 
 	dd_ctl_lock(r->peer);
 	n = conn->imp.submitted;
-	if (r->drain.submitted != n || conn->imp.sent < min(n, r->chan.limit)) {
-		r->drain.submitted = n;
+	if (r->drain.count != n || conn->imp.sent < min(n, r->chan.limit)) {
+		r->drain.count = n;
 		r->drain.since = now;
 	}
 	end = max(r->drain.since, r->drain.sent_at) +

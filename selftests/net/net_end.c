@@ -319,6 +319,35 @@ TEST_F(far, the_end_of_an_import_waits_for_its_requests)
 	EXPECT_EQ(0, dead_time(5000));
 }
 
+static void on_tick(int sig)
+{
+}
+
+/* The note of the last request is withheld, and signals come all the time. */
+TEST_F(far, signals_do_not_prolong_the_end_of_an_import)
+{
+	const struct itimerspec each = { { .tv_nsec = 100000000 }, { .tv_nsec = 100000000 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct sigaction sa = { .sa_handler = on_tick };
+	timer_t timer;
+	int k;
+
+	ASSERT_EQ(0, dead_time(1000));
+	for (k = 0; k <= MEM_WINDOW; k++)
+		/* EBUSY, until the other node has reported one as done. */
+		ASSERT_SOON(put(self, "note", 0, 4, DD_SQE_NOTIFY) == 1);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, timer_create(CLOCK_MONOTONIC, &event, &timer));
+	ASSERT_EQ(0, timer_settime(timer, 0, &each, NULL));
+	/* After twice the dead time. */
+	for (k = 0; k < 200 && mem_end(&self->im, self->i.import); k++)
+		ASSERT_EQ(EINTR, errno);
+	EXPECT_EQ(0, timer_delete(timer));
+	EXPECT_GT(k, 0);
+	EXPECT_LT(k, 200);
+	EXPECT_EQ(0, dead_time(5000));
+}
+
 TEST_F(far, the_end_waits_no_longer_than_the_dead_time)
 {
 	struct timespec from, to;
