@@ -78,12 +78,12 @@ VMMC_API void vmmc_SetDebugLevel(int level)
 
 vmmc_result_t vmmc_result(const char *call, vmmc_result_t code)
 {
-	if (ddi_load(&debug_level) > 0)
+	if (code < 0 && ddi_load(&debug_level) > 0)
 		print(call, code);
 	return code;
 }
 
-vmmc_result_t vmmc_code(int ret)
+vmmc_result_t vmmc_code(int ret, vmmc_result_t other)
 {
 	switch (ret) {
 	case 0:
@@ -99,8 +99,7 @@ vmmc_result_t vmmc_code(int ret)
 	case -ENOBUFS:
 		return vmmcErr_NoMem;
 	}
-	/* The rights, the end of the segment, or of the session with its node. */
-	return vmmcErr_BadIbufState;
+	return other;
 }
 
 vmmc_result_t vmmc_import_code(int ret)
@@ -117,12 +116,7 @@ vmmc_result_t vmmc_import_code(int ret)
 	case -ESRCH:
 		return vmmcErr_NoSuchProcess;
 	case -EINVAL:
-	case -ENONET:
-	case -EHOSTUNREACH:
-	case -EPROTO:
-	case -EPROTONOSUPPORT:
-	case -ENETDOWN:
 		return vmmcErr_NoSuchNode;
 	}
-	return vmmc_code(ret);
+	return vmmc_code(ret, vmmcErr_NoSuchNode);
 }

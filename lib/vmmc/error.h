@@ -11,11 +11,11 @@
 
 #define VMMC_API	__attribute__((visibility("default")))
 
-/* The code for an error of libdd, of an import and of another call. */
-vmmc_result_t vmmc_code(int ret);
+/* The code for an error of libdd, @other if that is the only reason left; and for one of an import. */
+vmmc_result_t vmmc_code(int ret, vmmc_result_t other);
 vmmc_result_t vmmc_import_code(int ret);
 
-/* Return @code, and print it from debug level 1 on. */
+/* Return @code, and print an error from debug level 1 on. */
 vmmc_result_t vmmc_result(const char *call, vmmc_result_t code);
 
 #endif /* _VMMC_ERROR_H */

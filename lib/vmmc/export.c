@@ -118,7 +118,7 @@ static void export_attr(const struct export *e, uint32 flags, vmmc_perm_t perm,
 			  (flags & BUF_READ_ONLY ? DD_CAN_GET : 0),
 		.notify = e->proc ? DD_NOTIFY_IF_ASKED : DD_NOTIFY_NEVER,
 		.users = perm == VMMC_PERM_SAMEUSER ? DD_FOR_USER : DD_FOR_ANY,
-		.importers = perm == VMMC_PERM_ONE ? 1 : 65536,
+		.importers = perm == VMMC_PERM_ONE ? 1 : e->proc ? VMMC_NOTIFIERS : 65536,
 		.window = e->proc ? VMMC_WINDOW : DDI_PROXY_DEPTH, .cookie = e->cookie,
 		.flags = flags & BUF_REDIRECTABLE ? DD_EXPORT_REDIRECT : DD_EXPORT_DIRECT_ANY,
 	};
@@ -145,6 +145,12 @@ static int export_notifying(struct export *e, struct dd_export_attr *a)
 	return ret;
 }
 
+/* The program may have exported the number by libdd. */
+static vmmc_result_t export_code(int ret)
+{
+	return ret == -EEXIST ? vmmcErr_BufAlreadyExists : vmmc_code(ret, vmmcErr_NoSuchNode);
+}
+
 static vmmc_result_t export_open(struct export *e, uint32 flags, vmmc_perm_t perm)
 {
 	struct dd_export_attr a;
@@ -152,12 +158,12 @@ static vmmc_result_t export_open(struct export *e, uint32 flags, vmmc_perm_t per
 
 	ret = dd_pin(e->h, e->addr, e->len);
 	if (ret)
-		return vmmc_code(ret);
+		return export_code(ret);
 	export_attr(e, flags, perm, &a);
 	ret = e->proc ? export_notifying(e, &a) : dd_export(e->h, &a, &e->segment);
 	if (ret) {
 		dd_unpin(e->h, e->addr);
-		return ret == -ENETDOWN ? vmmcErr_NoSuchNode : vmmc_code(ret);
+		return export_code(ret);
 	}
 	e->state = a.state;
 	return vmmc_Success;
@@ -314,11 +320,11 @@ static vmmc_result_t redir_post(struct export *e, size_t offset, size_t len, voi
 		return vmmcErr_BadArg;
 	ret = dd_pin(e->h, to, len);
 	if (ret)
-		return vmmc_code(ret);
+		return vmmc_code(ret, vmmcErr_BadRbufState);
 	ret = dd_redirect(e->h, e->segment, offset, to, len);
 	if (ret) {
 		dd_unpin(e->h, to);
-		return ret == -EBUSY ? vmmcErr_BadRbufState : vmmc_code(ret);
+		return vmmc_code(ret, vmmcErr_BadRbufState);
 	}
 	/* That of a message that has arrived. */
 	if (e->redir)

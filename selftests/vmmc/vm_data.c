@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 #include "asleep.h"
+#include "dd_mem.h"
 #include "worker.h"
-
 
 /* ---- jobs of the exporter ------------------------------------------------------ */
 
@@ -382,6 +382,34 @@ TEST(VM_36_VM_46_2_VM_46_18_buffers_have_one_number_and_do_not_overlap)
 	check_eq(vmmc_UnexportRecvBuf(a), vmmc_Success);
 	check_eq(vmmc_UnexportRecvBuf(b), vmmc_Success);
 	check_eq(vmmc_UnexportRecvBuf(c), vmmc_Success);
+	end();
+}
+
+/* A program may use libdd as well. */
+TEST(VM_46_2_a_number_that_libdd_has)
+{
+	struct dd_export_attr attr = {
+		.size = sizeof(attr), .len = PAGE, .key_class = DD_KEY_BUFFER, .importers = 1,
+		.rights = DD_CAN_PUT, .notify = DD_NOTIFY_NEVER, .users = DD_FOR_ANY,
+	};
+	vmmc_pid_t me = getpid();
+	vmmc_exphandle_t e;
+	uint64_t segment;
+	struct dd *h;
+
+	begin();
+	memcpy(attr.key, &me, sizeof(me));
+	attr.key[4] = 5;
+	attr.key[8] = 'V';
+	check_eq(dd_open(&h), 0);
+	check_eq(dd_alloc(h, attr.len, &attr.addr), 0);
+	check_eq(dd_export(h, &attr, &segment), 0);
+	check_eq(vmmc_ExportRecvBuf(board, WORDS, 5, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e),
+		 vmmcErr_BufAlreadyExists);
+	check_eq(dd_shutdown(h), 0);
+	check_eq(vmmc_ExportRecvBuf(board, WORDS, 5, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e),
+		 vmmc_Success);
+	check_eq(vmmc_UnexportRecvBuf(e), vmmc_Success);
 	end();
 }
 
