@@ -15,14 +15,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "handle.h"
+#include "import.h"
 #include "order.h"
 
 #define PART		(1u << 30)	/* bytes of a request */
 #define COPIED		(1u << 14)	/* up to which it is copied, not waited for */
-#define BOUNCE_PART	(1u << 18)	/* and by memory of the library's */
+#define BOUNCE_PART	(1u << 18)	/* of a request by memory of the library's */
 #define SLICE_NS	50000000	/* how often a call that waits looks around */
 #define HANDLER_MS	1000		/* how long a function of a note may wait for its peer */
+#define EXIT_NS		10000000000ll	/* and an exit without progress: twice the usual dead time */
 
 static bool in_handler(void)
 {
@@ -37,19 +38,6 @@ static uint32_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Its peer's lock is held, or the turn cannot change: no other import has requests under way. */
-static void near_set(struct ddi_near *near, struct ddi_proxy *p)
-{
-	ddi_store(&near->len, 0);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ddi_store(&near->proxy, p);
-	ddi_store(&near->mem, p->mem);
-	ddi_store(&near->base, p->dest.base);
-	ddi_store(&near->version, ddi_load(&ddi_proxy_version));
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ddi_store(&near->len, p->dest.len);
-}
-
 /* Make @p the proxy of the next request of its peer, or return the one that has some under way. */
 static struct ddi_proxy *peer_turn(struct ddi_proxy *p, struct ddi_near *near)
 {
@@ -59,11 +47,23 @@ static struct ddi_proxy *peer_turn(struct ddi_proxy *p, struct ddi_near *near)
 		return last;
 	if (last != p) {
 		p->peer->last = p;
-		ddi_proxy_changed();
+		ddi_near_changed();
 	}
+	/* No other import of the peer has requests under way. */
 	if (p->local)
-		near_set(near, p);
+		ddi_near_set(near, p->mem, p->dest.base, p->dest.len);
 	return NULL;
+}
+
+/* Keep the import of a proxy that its program may end. Its peer's lock is held. */
+static void proxy_hold(struct ddi_proxy *p)
+{
+	__atomic_add_fetch(&p->waiting, 1, __ATOMIC_RELAXED);
+}
+
+static void proxy_release(struct ddi_proxy *p)
+{
+	__atomic_sub_fetch(&p->waiting, 1, __ATOMIC_RELEASE);
 }
 
 static int64_t request_start(struct ddi_proxy *p, const struct ddi_request *r)
@@ -76,8 +76,9 @@ static int64_t request_start(struct ddi_proxy *p, const struct ddi_request *r)
 
 /*
  * Begin a request. Returns its number, 0 if it is done, or an error; -EBUSY with *@busy set to the
- * proxy that has to be waited for. On this node, the memory of the caller may fault, and functions
- * of notes may run, while the bytes are copied.
+ * proxy that has to be waited for: another one of the peer, whose end waits for @waiting, or @p.
+ * On this node, the memory of the caller may fault, and functions of notes may run, while the
+ * bytes are copied.
  */
 static int64_t request_try(struct ddi_proxy *p, const struct ddi_request *r,
 			   struct ddi_proxy **busy)
@@ -87,7 +88,9 @@ static int64_t request_try(struct ddi_proxy *p, const struct ddi_request *r,
 	ddi_upcall_enter();
 	pthread_mutex_lock(&p->peer->lock);
 	*busy = peer_turn(p, r->near);
-	if (!*busy && !p->local)
+	if (*busy)
+		proxy_hold(*busy);
+	else if (!p->local)
 		ret = request_start(p, r);
 	pthread_mutex_unlock(&p->peer->lock);
 	ddi_upcall_leave();
@@ -99,6 +102,21 @@ static int64_t request_try(struct ddi_proxy *p, const struct ddi_request *r,
 	return ret;
 }
 
+/* Wait until no request of @busy is under way, or a slice. */
+static void request_pause(struct ddi_proxy *p, struct ddi_proxy *busy)
+{
+	if (!dd_fence(busy->mem, SLICE_NS))
+		sched_yield();
+	if (busy != p)
+		proxy_release(busy);
+}
+
+/* A function of a note gives up: the peer may wait for this process to handle notes. */
+static bool is_late(uint32_t since)
+{
+	return in_handler() && now_ms() - since > HANDLER_MS;
+}
+
 static int64_t request_begin(struct ddi_proxy *p, const struct ddi_request *r)
 {
 	uint32_t since = in_handler() ? now_ms() : 0;
@@ -106,11 +124,9 @@ static int64_t request_begin(struct ddi_proxy *p, const struct ddi_request *r)
 	int64_t ret;
 
 	while ((ret = request_try(p, r, &busy)) == -EBUSY) {
-		/* The peer may wait for this process to handle notifications. */
-		if (in_handler() && now_ms() - since > HANDLER_MS)
+		request_pause(p, busy);
+		if (is_late(since))
 			return -EDEADLK;
-		if (!dd_fence(busy->mem, SLICE_NS))
-			sched_yield();
 	}
 	return ret;
 }
@@ -118,17 +134,26 @@ static int64_t request_begin(struct ddi_proxy *p, const struct ddi_request *r)
 /* Until the source may be used again, or the bytes that were fetched are in place. */
 static int request_wait(struct ddi_proxy *p, int64_t n, bool get)
 {
+	uint32_t since = in_handler() ? now_ms() : 0;
 	int ret;
 
-	do {
+	for (;;) {
 		ret = get ? dd_wait(p->mem, n, SLICE_NS) : dd_sent(p->mem, n, SLICE_NS);
-	} while (ret == -ETIMEDOUT || ret == -EINTR);
-	/* Other threads have begun 64 since, so this one was done. */
-	return ret == -EINVAL ? 0 : ret;
+		/* Other threads have begun 64 since, so this one was done. */
+		if (ret == -EINVAL)
+			return 0;
+		if (ret != -ETIMEDOUT && ret != -EINTR)
+			return ret;
+		if (is_late(since))
+			return -EDEADLK;
+	}
 }
 
-/* Fetch into memory that cannot be pinned, such as a mapping of a file. */
-static int request_bounce(struct ddi_proxy *p, const struct ddi_request *r)
+/*
+ * Fetch by memory of the library's: into memory that cannot be pinned, such as a mapping of a file,
+ * and for a function of a note, since what it gives up is still written.
+ */
+static int64_t request_bounce(struct ddi_proxy *p, const struct ddi_request *r)
 {
 	char *at = mmap(NULL, BOUNCE_PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ddi_request part = *r;
@@ -150,26 +175,34 @@ static int request_bounce(struct ddi_proxy *p, const struct ddi_request *r)
 	return ret;
 }
 
-DD_API int64_t ddi_request(struct ddi_proxy *p, struct ddi_request *r, bool async)
+/* In pieces; the number of the last one. */
+static int64_t request_parts(struct ddi_proxy *p, const struct ddi_request *r, bool copy)
 {
-	const bool copied = !async && !r->get && r->len <= COPIED;
-	const unsigned int flags = r->flags | (copied ? DD_PUT_COPY : 0);
-	const size_t len = r->len;
+	struct ddi_request part = *r;
 	int64_t ret = 0;
 
-	for (size_t left = len; left && ret >= 0; left -= r->len) {
-		r->len = left < PART ? left : PART;
-		r->flags = left > r->len ? 0 : flags;
-		ret = request_begin(p, r);
-		r->local += r->len;
-		r->remote += r->len;
+	for (size_t left = r->len; left && ret >= 0; left -= part.len) {
+		part.len = left < PART ? left : PART;
+		part.flags = (left > PART ? 0 : r->flags) | (copy ? DD_PUT_COPY : 0);
+		ret = request_begin(p, &part);
+		part.local += part.len;
+		part.remote += part.len;
 	}
-	if (r->get && (ret == -EOPNOTSUPP || ret == -EFAULT) && len <= PART) {
-		r->local -= len;
-		r->remote -= len;
-		ret = request_bounce(p, r);
-	}
-	if (ret > 0 && !async && !copied)
+	return ret;
+}
+
+DD_API int64_t ddi_request(struct ddi_proxy *p, const struct ddi_request *r, bool async)
+{
+	const bool wait = !async && !p->local, copy = wait && !r->get &&
+						      (r->len <= COPIED || in_handler());
+	int64_t ret;
+
+	if (wait && r->get && in_handler())
+		return request_bounce(p, r);
+	ret = request_parts(p, r, copy);
+	if (r->get && (ret == -EOPNOTSUPP || ret == -EFAULT))
+		return request_bounce(p, r);
+	if (ret > 0 && wait && !copy)
 		ret = request_wait(p, ret, r->get);
 	return ret;
 }
@@ -184,4 +217,48 @@ DD_API int ddi_request_status(struct ddi_proxy *p, int64_t n, bool get)
 	if (ret == -EINVAL)
 		return 0;
 	return ret == -EINTR ? -EAGAIN : ret;
+}
+
+/* The proxy of a peer that may have requests under way, or NULL. */
+static struct ddi_proxy *peer_last(struct ddi_peer *p)
+{
+	struct ddi_proxy *last;
+
+	ddi_upcall_enter();
+	pthread_mutex_lock(&p->lock);
+	last = p->last;
+	if (last)
+		proxy_hold(last);
+	pthread_mutex_unlock(&p->lock);
+	ddi_upcall_leave();
+	return last;
+}
+
+static void peer_drain(struct ddi_peer *p, void *arg)
+{
+	struct ddi_proxy *last = peer_last(p);
+	int64_t *deadline = arg;
+	uint64_t done;
+	int ret;
+
+	if (!last)
+		return;
+	do {
+		done = ddi_load(&last->mem->cs->done);
+		ret = dd_fence(last->mem, ddi_remaining(*deadline));
+		if (ddi_load(&last->mem->cs->done) != done)
+			*deadline = ddi_deadline(EXIT_NS);
+	} while ((ret == -ETIMEDOUT || ret == -EINTR) && !ddi_passed(*deadline));
+	proxy_release(last);
+}
+
+/*
+ * A program may end when its sends have returned. The end of the process would drop what the other
+ * nodes have not acknowledged.
+ */
+static __attribute__((destructor)) void exit_drain(void)
+{
+	int64_t deadline = ddi_deadline(EXIT_NS);
+
+	ddi_peers_each(peer_drain, &deadline);
 }

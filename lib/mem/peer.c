@@ -185,3 +185,11 @@ DD_API void ddi_peer_put(struct ddi_peer *p)
 	}
 	pthread_mutex_unlock(&lock);
 }
+
+void ddi_peers_each(void (*fn)(struct ddi_peer *p, void *arg), void *arg)
+{
+	pthread_mutex_lock(&lock);
+	for (struct ddi_peer *p = peers; p; p = p->next)
+		fn(p, arg);
+	pthread_mutex_unlock(&lock);
+}

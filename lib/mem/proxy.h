@@ -22,6 +22,8 @@
  * @dest: its addresses; none while the import is pending
  * @peer: the exporter
  * @mem: import of libdd
+ * @number: of the buffer
+ * @waiting: threads that wait for its requests, of other proxies; the end waits for these
  * @kind: of its key
  * @local: the exporter is on this node
  */
@@ -29,17 +31,11 @@ struct ddi_proxy {
 	struct ddi_dest dest;
 	struct ddi_peer *peer;
 	struct dd_mem *mem;
+	uint32_t number;
+	uint32_t waiting;
 	char kind;
 	bool local;
 };
-
-/* Counts proxies that end, and changes of @last of all peers. */
-extern uint32_t ddi_proxy_version;
-
-static inline void ddi_proxy_changed(void)
-{
-	__atomic_fetch_add(&ddi_proxy_version, 1, __ATOMIC_SEQ_CST);
-}
 
 /* Begin an import of a buffer, also before it is exported: 0 or an error of dd_import_begin(). */
 int ddi_proxy_begin(struct ddi_proxy *p, int node, int pid, uint32_t number, char kind);

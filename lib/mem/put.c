@@ -11,26 +11,33 @@
 #include <string.h>
 
 #include "deposit.h"
+#include "put.h"
 #include "request.h"
 
 #define FETCH_PART	256	/* bytes that are copied at a time to change their alignment */
 
 /*
- * Number of the windows that show @len bytes at @offset now; 0 sends the request to the
- * kernel, which finds the reason. Requests keep their order, so while a note is withheld
- * none uses a window: the kernel refuses it.
+ * Number of the windows that show the segment now; 0 sends the request to the kernel, which finds
+ * the reason. Requests keep their order, so while a note is withheld none uses a window: the
+ * kernel refuses it.
  */
-static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
-				     uint64_t offset)
+static inline uint32_t window_now(const struct dd_mem *m)
 {
 	const struct dd_conn_state *cs = m->cs;
 
-	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
-	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
-	    ddi_unlikely(!ddi_load(&m->head->node_up)) ||
-	    ddi_unlikely(ddi_mem_withheld(cs)))
+	if (ddi_unlikely(!ddi_load(&m->head->node_up)) || ddi_unlikely(ddi_mem_withheld(cs)))
 		return 0;
 	return ddi_load_acquire(&cs->ring);
+}
+
+/* The same for @len bytes at @offset. */
+static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
+				     uint64_t offset)
+{
+	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
+	    ddi_unlikely(offset > m->size || len > m->size - offset))
+		return 0;
+	return window_now(m);
 }
 
 /*
@@ -53,16 +60,11 @@ static inline bool window_is_short(const char *dst, const char *src, size_t len)
  * These return whether the request was executed; if not, the kernel is asked to. Unlike
  * ddi_deposit_short(), a put stores each word once: other processes may swap it.
  */
-static inline bool put_short(struct dd_mem *m, char *window, const char *src, size_t len,
-			     uint64_t offset)
+static inline bool put_words(struct dd_mem *m, uint32_t number, char *dst, const char *src,
+			     size_t len)
 {
-	char *dst = window + offset;
 	const char *last = src + len - 8;
-	uint32_t number;
 
-	if (!window_is_short(dst, src, len))
-		return false;
-	number = window_number(m, window, len, offset);
 	if (ddi_unlikely(!number))
 		return false;
 	if (!(len & 8)) {
@@ -77,6 +79,15 @@ static inline bool put_short(struct dd_mem *m, char *window, const char *src, si
 	return window_shows(m, number);
 }
 
+static inline bool put_short(struct dd_mem *m, char *window, const char *src, size_t len,
+			     uint64_t offset)
+{
+	char *dst = window + offset;
+
+	return window_is_short(dst, src, len) &&
+	       put_words(m, window_number(m, window, len, offset), dst, src, len);
+}
+
 static bool put_any(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
 {
 	char *window = ddi_load_acquire(&m->put);
@@ -89,20 +100,23 @@ static bool put_any(struct dd_mem *m, const char *src, size_t len, uint64_t offs
 	return window_shows(m, number);
 }
 
-static inline bool get_short(struct dd_mem *m, const char *window, char *dst, size_t len,
-			     uint64_t offset)
+static inline bool get_words(struct dd_mem *m, uint32_t number, char *dst, const char *src,
+			     size_t len)
 {
-	const char *src = window + offset;
-	uint32_t number;
-
-	if (!window_is_short(dst, src, len))
-		return false;
-	number = window_number(m, window, len, offset);
 	if (ddi_unlikely(!number))
 		return false;
 	ddi_deposit_short(dst, src, len);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return window_shows(m, number);
+}
+
+static inline bool get_short(struct dd_mem *m, const char *window, char *dst, size_t len,
+			     uint64_t offset)
+{
+	const char *src = window + offset;
+
+	return window_is_short(dst, src, len) &&
+	       get_words(m, window_number(m, window, len, offset), dst, src, len);
 }
 
 /* Loads aligned words of the segment as a whole, also if @dst is aligned in another way. */
@@ -306,4 +320,102 @@ DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint6
 	if (!ret)
 		memcpy(was, len == sizeof(half) ? (void *)&half : &word, len);
 	return ret;
+}
+
+/* ---- by addresses that stand for an import -------------------------------------- */
+
+#define NEAR_WORD	4ul
+
+static uint32_t near_version;
+
+void ddi_near_changed(void)
+{
+	__atomic_fetch_add(&near_version, 1, __ATOMIC_SEQ_CST);
+}
+
+void ddi_near_set(struct ddi_near *near, struct dd_mem *m, uintptr_t base, size_t len)
+{
+	ddi_store(&near->len, 0);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ddi_store(&near->mem, m);
+	ddi_store(&near->base, base);
+	ddi_store(&near->version, ddi_load(&near_version));
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	ddi_store(&near->len, len);
+}
+
+/*
+ * Whether all @len bytes are in the import, and the place of the first one. A function of a note has
+ * changed all or nothing of @near when @mem is loaded again. An import of a parent process has ended
+ * in the child.
+ */
+static inline bool near_find(const struct ddi_near *near, const void *at, size_t len,
+			     struct dd_mem **m, uint64_t *offset)
+{
+	size_t size = ddi_load_acquire(&near->len);
+
+	*m = ddi_load(&near->mem);
+	*offset = (uintptr_t)at - ddi_load(&near->base);
+	/* Also if @len is 0. */
+	return ddi_likely(*offset < size) && ddi_likely(len - 1 < size - *offset) &&
+	       ddi_likely(ddi_load(&near->version) == ddi_load_acquire(&near_version)) &&
+	       ddi_likely(ddi_load(&near->mem) == *m);
+}
+
+/* Of 4 bytes, as a request by words has it. */
+static bool near_aligned(const void *local, const void *at)
+{
+	return !(((uintptr_t)local | (uintptr_t)at) % sizeof(uint32_t));
+}
+
+static DDI_NOINLINE int near_put_long(void *local, void *at, uint32_t words, struct dd_mem *m,
+				      uint64_t offset, ddi_near_fn other)
+{
+	return near_aligned(local, at) && put_any(m, local, words * NEAR_WORD, offset) ?
+	       0 : other(local, at, words);
+}
+
+DD_API int ddi_near_put(void *local, void *at, uint32_t words, const struct ddi_near *near,
+			ddi_near_fn other)
+{
+	size_t len = words * NEAR_WORD;
+	uint64_t offset;
+	struct dd_mem *m;
+	char *window;
+
+	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
+		return other(local, at, words);
+	window = ddi_load_acquire(&m->put);
+	if (ddi_unlikely(!window))
+		return other(local, at, words);
+	if (!window_is_short(window + offset, local, len))
+		return near_put_long(local, at, words, m, offset, other);
+	return put_words(m, window_now(m), window + offset, local, len) ?
+	       0 : other(local, at, words);
+}
+
+static DDI_NOINLINE int near_get_long(void *local, void *at, uint32_t words, struct dd_mem *m,
+				      uint64_t offset, ddi_near_fn other)
+{
+	return near_aligned(local, at) && get_any(m, local, words * NEAR_WORD, offset) ?
+	       0 : other(local, at, words);
+}
+
+DD_API int ddi_near_get(void *local, void *at, uint32_t words, const struct ddi_near *near,
+			ddi_near_fn other)
+{
+	size_t len = words * NEAR_WORD;
+	uint64_t offset;
+	struct dd_mem *m;
+	char *window;
+
+	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
+		return other(local, at, words);
+	window = ddi_load_acquire(&m->get);
+	if (ddi_unlikely(!window))
+		return other(local, at, words);
+	if (!window_is_short(window + offset, local, len))
+		return near_get_long(local, at, words, m, offset, other);
+	return get_words(m, window_now(m), local, window + offset, len) ?
+	       0 : other(local, at, words);
 }

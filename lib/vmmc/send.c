@@ -18,7 +18,8 @@ static vmmc_result_t request_code(int64_t ret)
 {
 	if (ret == -EDEADLK)
 		return vmmcErr_BlockedNotifications;
-	return ret > 0 ? vmmc_Success : vmmc_code(ret);
+	/* The rights, the end of the segment, or of the session with its node. */
+	return ret > 0 ? vmmc_Success : vmmc_code(ret, vmmcErr_BadIbufState);
 }
 
 static vmmc_async_handle_t handle_of(const struct ddi_proxy *p, int64_t n, bool get)
@@ -57,26 +58,24 @@ static vmmc_result_t request(const char *call, const int32 *local, const int32 *
 	return vmmc_result(call, code);
 }
 
+static int send_any(void *src, void *proxy, uint32_t nwords)
+{
+	return request("vmmc_SendData", src, proxy, nwords, 0, false, NULL);
+}
+
+static int get_any(void *dst, void *proxy, uint32_t nwords)
+{
+	return request("vmmc_GetData", dst, proxy, nwords, 0, true, NULL);
+}
+
 VMMC_API vmmc_result_t vmmc_SendData(const int32 *src, int32 *proxy, uint32 nwords)
 {
-	size_t offset, len = (size_t)nwords * WORD;
-	struct dd_mem *mem = ddi_near_find(&near, (uintptr_t)proxy, (uintptr_t)src, len, WORD,
-					   &offset);
-
-	if (ddi_likely(mem) && ddi_likely(!dd_put(mem, src, len, offset, 0)))
-		return vmmc_Success;
-	return request("vmmc_SendData", src, proxy, nwords, 0, false, NULL);
+	return ddi_near_put((void *)src, proxy, nwords, &near, send_any);
 }
 
 VMMC_API vmmc_result_t vmmc_GetData(int32 *dst, int32 *proxy, uint32 nwords)
 {
-	size_t offset, len = (size_t)nwords * WORD;
-	struct dd_mem *mem = ddi_near_find(&near, (uintptr_t)proxy, (uintptr_t)dst, len, WORD,
-					   &offset);
-
-	if (ddi_likely(mem) && ddi_likely(!dd_get(mem, dst, len, offset)))
-		return vmmc_Success;
-	return request("vmmc_GetData", dst, proxy, nwords, 0, true, NULL);
+	return ddi_near_get(dst, proxy, nwords, &near, get_any);
 }
 
 VMMC_API vmmc_result_t vmmc_SendDataNotify(const int32 *src, int32 *proxy, uint32 nwords)
@@ -124,5 +123,5 @@ VMMC_API vmmc_result_t vmmc_AsyncStatus(const vmmc_async_handle_t *handle)
 		return vmmcErr_BadAsyncHandle;
 	value = (uint64_t)handle->high << 32 | handle->low;
 	ret = value ? ddi_request_status(&i->proxy, value >> 1, value & 1) : 0;
-	return ret == -EAGAIN ? vmmcErr_InProgress : vmmc_code(ret);
+	return ret == -EAGAIN ? vmmcErr_InProgress : request_code(ret);
 }

@@ -356,7 +356,7 @@ static long job_export(long a, long b, long c)
 {
 	static vmmc_exphandle_t e;
 
-	return vmmc_ExportRecvBuf(board, WORDS, 1, note, BUF_READWRITE, VMMC_PERM_ANY, &e);
+	return vmmc_ExportRecvBuf(board, 8 * WORDS, 1, note, BUF_READWRITE, VMMC_PERM_ANY, &e);
 }
 
 static long job_handled(long a, long b, long c)
@@ -641,12 +641,15 @@ TEST(VM_84_two_processes_flood_each_other)
 	end(1);
 }
 
-static vmmc_result_t answer;
+static vmmc_result_t answer, answer_of_get;
+static int32 many[8 * WORDS];
 
+/* @what: words of each message. Then fetch, which waits for the messages. */
 static void flood_back(int32 *where, int32 what)
 {
 	for (int32 i = 0; i < 2 * WINDOW && !answer; i++)
-		answer = vmmc_SendDataNotify(&i, back_at, 1);
+		answer = vmmc_SendDataNotify(many, back_at, what);
+	answer_of_get = vmmc_GetData(many, back_at, what);
 	note(where, what);
 }
 
@@ -663,13 +666,46 @@ TEST(VM_46_11_a_handler_does_not_wait_for_a_process_that_blocks)
 {
 	begin_one(flood_back);
 	begin_back();
-	answer = 0;
-	check_eq(worker_do(sender, job_block, 1, 0, 0), 0);
-	check_eq(worker_do(sender, job_send_many, 1, 1, 0), vmmc_Success);
-	check(handles(1));
-	check_eq(answer, vmmcErr_BlockedNotifications);
-	check_eq(worker_do(sender, job_block, 0, 0, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		answer = 0;
+		check_eq(worker_do(sender, job_block, 1, 0, 0), 0);
+		check_eq(worker_do(sender, job_send_many, 1, 1, i ? 8 * WORDS : 1), vmmc_Success);
+		check(handles(i + 1));
+		check_eq(answer, vmmcErr_BlockedNotifications);
+		check_eq(answer_of_get, vmmcErr_BlockedNotifications);
+		check_eq(worker_do(sender, job_block, 0, 0, 0), 0);
+	}
 	check_eq(vmmc_UnimportRecvBuf(back), vmmc_Success);
+	end(1);
+}
+
+/* Imports of another user, until it gets no more. */
+static long job_import_all(long node, long pid, long id)
+{
+	vmmc_node_t n = { node };
+	vmmc_imphandle_t h;
+	uint32 size;
+	int32 *p;
+	long i;
+
+	for (i = 0; i < 300 && !vmmc_ImportRecvBuf(n, pid, id, &h, &p, &size); i++)
+		;
+	return i;
+}
+
+/* Each costs the exporter memory. */
+TEST(VM_30_a_user_does_not_get_all_imports_of_a_buffer_with_a_handler)
+{
+	struct worker *greedy = worker_new(STRANGER), *own_user = worker_new(HERE);
+	long n;
+
+	begin_one(note);
+	n = worker_do(greedy, job_import_all, vmmc_MyNode().number, vmmc_MyPid(), 1);
+	check(n > 0 && n < 64);
+	check_eq(worker_do(own_user, job_import, vmmc_MyNode().number, vmmc_MyPid(), 1),
+		 vmmc_Success);
+	worker_end(greedy);
+	worker_end(own_user);
 	end(1);
 }
 
@@ -689,6 +725,74 @@ TEST(VM_43_threads_share_the_handlers)
 	pthread_mutex_unlock(&gate);
 	check_eq(pthread_join(t, NULL), 0);
 	end(1);
+}
+
+static volatile pid_t other_thread;
+
+static void *send_word(void *arg)
+{
+	int32 word = 1;
+
+	other_thread = gettid();
+	return (void *)(long)vmmc_SendData(&word, arg, 1);
+}
+
+/* Use memory again that was freed, and say later whether it was written to. */
+static char *freed[64];
+
+static void freed_take(void)
+{
+	for (int i = 0; i < 64; i++) {
+		freed[i] = malloc(512 + 16 * i);
+		memset(freed[i], 0x5a, 512 + 16 * i);
+	}
+}
+
+static long freed_changed(void)
+{
+	long changed = 0;
+
+	for (int i = 0; i < 64; i++) {
+		for (int k = 0; k < 512 + 16 * i; k++)
+			changed += freed[i][k] != 0x5a;
+		free(freed[i]);
+	}
+	return changed;
+}
+
+/* The thread sends to buffer 2, and waits for buffer 1, whose import ends. */
+static long job_unimport_awaited(long a, long b, long c)
+{
+	vmmc_result_t code;
+	pthread_t t;
+	void *ret;
+
+	other_thread = 0;
+	if (job_send_many(1, WINDOW + 1, 0) || pthread_create(&t, NULL, send_word, at[2]))
+		return -1;
+	while (!other_thread || !asleep_in(other_thread, SYS_ioctl))
+		usleep(1000);
+	code = vmmc_UnimportRecvBuf(imported[1]);
+	freed_take();
+	pthread_join(t, &ret);
+	return code ? code : (long)ret ? (long)ret : freed_changed();
+}
+
+TEST(VM_88_an_import_ends_while_another_thread_waits_for_it)
+{
+	sender = worker_new(HERE);
+	for (int i = 0; i < 10; i++) {
+		export_as(1, words, WORDS, note, BUF_READWRITE);
+		export_as(2, words + WORDS, WORDS, NULL, BUF_READWRITE);
+		vmmc_BlockNotifications();
+		check_eq(worker_do(sender, job_unimport_awaited, 0, 0, 0), 0);
+		vmmc_UnblockNotifications();
+		check_eq(words[WORDS], 1);
+		words[WORDS] = 0;
+		check_eq(vmmc_UnexportRecvBuf(own[1]), vmmc_Success);
+		check_eq(vmmc_UnexportRecvBuf(own[2]), vmmc_Success);
+	}
+	worker_end(sender);
 }
 
 /* A child has no exports and imports, and makes its own. */

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -130,6 +131,74 @@ TEST(VM_46_16_a_process_that_ends_before_its_export)
 		worker_forget(owner);
 	}
 	worker_end(killer);
+}
+
+static long job_export_shortly(long id, long b, long c)
+{
+	long ret = job_export(id, 0, 0);
+
+	return ret ? ret : vmmc_UnexportRecvBuf(exported);
+}
+
+/* It is woken by an export that has ended when it looks. */
+TEST(VM_37_an_import_waits_for_the_next_export)
+{
+	vmmc_imphandle_t h;
+	vmmc_pid_t pid;
+	int32 word = 7;
+
+	owner = worker_new(THERE);
+	pid = worker_do(owner, job_pid, 0, 0, 0);
+	check_eq(vmmc_ImportRecvBufAsync(node_there(), pid, 1, &h), vmmc_Success);
+	for (int i = 0; i < 10; i++)
+		check_eq(worker_do(owner, job_export_shortly, 1, 0, 0), vmmc_Success);
+	check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords), vmmcErr_InProgress);
+	check_eq(worker_do(owner, job_export, 1, 0, 0), vmmc_Success);
+	check_eq(made(&h), vmmc_Success);
+	check_eq(vmmc_SendData(&word, proxy, 1), vmmc_Success);
+	check_eq(vmmc_UnimportRecvBuf(h), vmmc_Success);
+	worker_end(owner);
+}
+
+static long job_send_and_exit(long node, long pid, long n)
+{
+	static int32 message[4 * WORDS];
+	vmmc_node_t there = { node };
+	vmmc_imphandle_t h;
+	int32 *at;
+	uint32 size;
+
+	if (vmmc_ImportRecvBuf(there, pid, 2, &h, &at, &size))
+		return 1;
+	for (long i = 0; i < n; i++) {
+		message[0] = message[4 * WORDS - 1] = i + 1;
+		if (vmmc_SendData(message, at + 4 * WORDS * i, 4 * WORDS))
+			return 2;
+	}
+	/* What the test has not printed yet. */
+	__fpurge(stdout);
+	exit(0);
+}
+
+/* The link is slow, so that the sender ends before the other node has the bytes. */
+TEST(VM_32_what_a_process_has_sent_arrives_after_its_exit)
+{
+	const char slow[] = "bash -c 'tc -n dd2 qdisc replace dev eth0 root netem delay 30ms'";
+	const int n = 32;
+
+	owner = worker_new(THERE);
+	memset(board, 0, BOARD * sizeof(*board));
+	check_eq(vmmc_ExportRecvBuf(board, n * 4 * WORDS, 2, NULL, BUF_READWRITE, VMMC_PERM_ANY,
+				    &exported), vmmc_Success);
+	check_eq(far ? run(slow) : 0, 0);
+	worker_begin(owner, job_send_and_exit, vmmc_MyNode().number, vmmc_MyPid(), n);
+	check_eq(worker_end_result(owner), 1000);
+	for (int i = 0; i < n; i++) {
+		check_eq(board[4 * WORDS * i], i + 1);
+		check_eq(board[4 * WORDS * (i + 1) - 1], i + 1);
+	}
+	check_eq(far ? run("bash -c 'tc -n dd2 qdisc del dev eth0 root'") : 0, 0);
+	check_eq(vmmc_UnexportRecvBuf(exported), vmmc_Success);
 }
 
 static bool import_ended(void)
@@ -332,11 +401,14 @@ TEST(VM_72_VM_73_VM_74_constants)
 /* What a worker prints while it makes calls that fail. */
 static long job_say(long level, long fd, long c)
 {
+	static int32 word;
+
 	dup2(fd, 2);
 	if (level >= 0)
 		vmmc_SetDebugLevel(level);
 	vmmc_SendData(board, board, 1);
 	vmmc_SendData(board, board, 0);
+	vmmc_ExportRecvBuf(&word, 1, 7, NULL, BUF_READWRITE, VMMC_PERM_ANY, &exported);
 	vmmc_Error(vmmcErr_BadSize, level ? "loud" : "silent");
 	vmmc_SetDebugLevel(0);
 	vmmc_SendData(board, board, 1);
@@ -368,6 +440,7 @@ TEST(VM_75_debug_level)
 	check(!strchr(strchr(said[0], '\n') + 1, '\n'));
 	check(strstr(said[1], "vmmc_SendData: not all words"));
 	check(strstr(said[1], "vmmc_SendData: the number of words"));
+	check(!strstr(said[1], "success"));
 	check(strstr(said[1], "loud: the number of words"));
 }
 
