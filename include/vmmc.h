@@ -261,7 +261,8 @@ vmmc_result_t vmmc_UnimportRecvBuf(vmmc_imphandle_t handle);
  *
  * Return: vmmc_Success; BadAlignment, BadSize, BadProxyAddr (not all words are in one import),
  * BadIbufState (the exporter permits no writes, has ended the export, or has ended), BadArg (the
- * source cannot be read; such an address may raise SIGSEGV instead), NoMem.
+ * source cannot be read; such an address may raise SIGSEGV instead), NoMem, BlockedNotifications
+ * (in a handler: the request waited for a second).
  */
 vmmc_result_t vmmc_SendData(const int32 *localSrcAddr, int32 *remoteDestProxyAddr, uint32 nwords);
 
@@ -271,8 +272,7 @@ vmmc_result_t vmmc_SendData(const int32 *localSrcAddr, int32 *remoteDestProxyAdd
  * @remoteDestProxyAddr: where to, in DestSpace
  * @nwords: number of words
  *
- * Return: as vmmc_SendData(); BlockedNotifications (in a handler: the exporter has handled
- * none of 256 notifications for a second).
+ * Return: as vmmc_SendData().
  */
 vmmc_result_t vmmc_SendDataNotify(const int32 *localSrcAddr, int32 *remoteDestProxyAddr,
 				  uint32 nwords);

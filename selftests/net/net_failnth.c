@@ -121,6 +121,11 @@ static int import_far(struct stage *t)
 	return import_named(t, (char *)server->shm->name, 0);
 }
 
+static int import_may(struct stage *t)
+{
+	return import_named(t, (char *)server->shm->name, DD_IMPORT_MAY);
+}
+
 static int make_list(struct stage *t)
 {
 	return mem_list(&t->r, &t->list);
@@ -173,6 +178,12 @@ static int put_by_address(struct stage *t)
 				    .region = t->pin.region, .src = (uintptr_t)fetched };
 
 	return mem_op(&t->r, &t->i, &put) == 1 ? 0 : -1;
+}
+
+/* The kernel copies memory that is wired. */
+static int put_copied(struct stage *t)
+{
+	return mem_put(&t->r, &t->i, t->m.at, 0, PAGE, 0) == 1 ? 0 : -1;
 }
 
 static int swap_far(struct stage *t)
@@ -431,12 +442,14 @@ PATH(far_close, prepare_connection, close_far, NULL, 0)
 PATH(accepting_worker, NULL, connect_far, NULL, 2, .first = INJECT_WORKER,
      .last = INJECT_WORKER)
 PATH(far_import, NULL, import_far, NULL, 6)
+PATH(far_import_may, NULL, import_may, NULL, 6)
 PATH(granting_worker, NULL, import_far, NULL, 3, .first = INJECT_WORKER,
      .last = INJECT_WORKER)
 PATH(far_import_notified, make_list, import_notified, end_far, 6)
 PATH(far_park, make_list, park_far, end_far, 6)
 PATH(far_get, prepare_import, get_far, expect_done, 2)
 PATH(far_put_by_address, prepare_pinned, put_by_address, expect_done, 1)
+PATH(far_put_copied, prepare_import, put_copied, expect_done, 2)
 PATH(far_cas, prepare_import, swap_far, expect_done, 2)
 PATH(far_note, prepare_import, note_far, expect_done, 1)
 PATH(far_end, prepare_import, end_far, NULL, 0, true)

@@ -549,6 +549,50 @@ TEST(VM_40_destspace)
 
 /* ---- sending and fetching ------------------------------------------------------- */
 
+/* A line of /proc/meminfo, in bytes. */
+static long meminfo(const char *name)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)))
+			kib = atol(line + strlen(name));
+	if (f)
+		fclose(f);
+	return kib << 10;
+}
+
+#define IMPORTS	10000
+
+TEST(VM_40_ten_thousand_imports)
+{
+	static vmmc_imphandle_t handles[IMPORTS];
+	static int32 *proxies[IMPORTS];
+	const int many = far ? IMPORTS / 10 : IMPORTS;
+	long before, each;
+
+	begin_with(0, WORDS, RW(1));
+	before = meminfo("Slab:") + meminfo("VmallocUsed:");
+	for (int i = 0; i < many && !test_failed; i++)
+		check_eq(vmmc_ImportRecvBuf(node_there(), pid, 1, &handles[i], &proxies[i],
+					    &nwords), vmmc_Success);
+	each = (meminfo("Slab:") + meminfo("VmallocUsed:") - before) / many;
+	printf("# %ld bytes of the kernel for each import\n", each);
+	for (int i = 0; i < many && !test_failed; i += many / 8 - 1) {
+		int32 word = i + 1;
+
+		check_eq(vmmc_SendData(&word, proxies[i] + WORDS - 1, 1), vmmc_Success);
+		check_eq(vmmc_GetData(&word, proxies[i] + WORDS - 1, 1), vmmc_Success);
+		check_eq(word, i + 1);
+		check_eq(vmmc_SendData(&word, proxies[i] + WORDS, 1), vmmcErr_BadProxyAddr);
+	}
+	for (int i = 0; i < many && !test_failed; i++)
+		check_eq(vmmc_UnimportRecvBuf(handles[i]), vmmc_Success);
+	end_import();
+}
+
 TEST(VM_83_sizes)
 {
 	static int32 words[64 * WORDS], got[64 * WORDS];

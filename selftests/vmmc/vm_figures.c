@@ -154,8 +154,8 @@ TEST(VM_89_instructions_of_a_send_and_a_fetch)
 		n[i] = cost(i);
 		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
 	}
-	check(n[SEND] <= n[DD_PUT] + 50);
-	check(n[GET] <= n[DD_GET] + 50);
+	check(100 * n[SEND] <= 115 * n[DD_PUT]);
+	check(n[GET] <= n[DD_GET] + 25);
 	worker_end(w);
 }
 

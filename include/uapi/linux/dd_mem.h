@@ -68,7 +68,7 @@
  * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits
  * until its requests are
  * done, unless the other node does not make progress for twice its dead time. If a signal ends
- * this wait, the error is %EINTR, and the import has not ended.
+ * this wait, the error is %EINTR, and the import has not ended; a further call goes on with it.
  */
 
 /**
