@@ -13,6 +13,7 @@
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/page.h"
+#include "core/pin_cache.h"
 #include "core/region.h"
 #include "core/window.h"
 #include "ddp/conn.h"
@@ -41,11 +42,14 @@ static int __init dd_init(void)
 	err = dd_window_init();
 	if (err)
 		goto err_wq;
+	err = dd_pin_cache_init();
+	if (err)
+		goto err_window;
 	dd_conn_net_init();
 	dd_remote_init();
 	err = dd_conn_init();
 	if (err)
-		goto err_window;
+		goto err_pins;
 	err = dd_node_init();
 	if (err)
 		goto err_conn;
@@ -76,6 +80,8 @@ err_node:
 	dd_node_exit();
 err_conn:
 	dd_conn_exit();
+err_pins:
+	dd_pin_cache_exit();
 err_window:
 	dd_window_exit();
 err_wq:
@@ -97,6 +103,7 @@ static void __exit dd_exit(void)
 	dd_node_exit();
 	/* Objects were freed by RCU callbacks of this module: see rcu_barrier() above. */
 	dd_conn_exit();
+	dd_pin_cache_exit();
 	dd_window_exit();
 	dd_page_exit();
 }

@@ -19,6 +19,7 @@
 #include "core/hooks.h"
 #include "core/page.h"
 #include "core/pin.h"
+#include "core/pin_cache.h"
 #include "core/submit.h"
 #include "udp/session.h"
 
@@ -351,6 +352,22 @@ static int dd_remote_ask_pinned(struct dd_import *imp, struct dd_op *op)
 }
 
 /*
+ * Use pages that are pinned, now or for an earlier request, rather than copy them. The caller
+ * does not change a source without DD_SQE_REGION only until the call returns.
+ */
+static bool dd_remote_pinned(struct dd_import *imp, struct dd_op *op)
+{
+	bool get = op->sqe.opcode == DD_OP_GET;
+
+	if (op->sqe.len < DD_PIN_CACHE_MIN || !(get || op->sqe.flags & DD_SQE_REGION))
+		return false;
+	op->held = dd_pin_cache_get(imp->obj.ctx, (unsigned long)op->user, op->sqe.len, get,
+				    &op->src);
+	op->region = op->held;
+	return op->held;
+}
+
+/*
  * A request whose local memory is not wired. If its user has reached the limit while earlier
  * requests of the import are under way, the caller may wait until those are done.
  */
@@ -359,7 +376,7 @@ static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
 	bool busy = READ_ONCE(imp->submitted) != READ_ONCE(imp->done);
 	int err;
 
-	if (dd_nic_wire(imp, op))
+	if (dd_nic_wire(imp, op) || dd_remote_pinned(imp, op))
 		return dd_remote_queue_slow(imp, op, NULL);
 	err = op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS ?
 	      dd_remote_ask_pinned(imp, op) : dd_remote_send_copy(imp, op);

@@ -6,6 +6,8 @@
 #define _DD_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/shrinker.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
@@ -25,6 +27,21 @@ static inline void vm_flags_mod(struct vm_area_struct *vma,
 /* Came with stable updates of old ones; what it spares is only time. */
 #ifndef __uninitialized
 #define __uninitialized
+#endif
+
+/* A shrinker of the machine's memory, or NULL. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define dd_shrinker_alloc(name)		kzalloc(sizeof(struct shrinker), GFP_KERNEL)
+#define dd_shrinker_register(s, name)	register_shrinker(s, name)
+static inline void dd_shrinker_del(struct shrinker *s)
+{
+	unregister_shrinker(s);
+	kfree(s);
+}
+#else
+#define dd_shrinker_alloc(name)		shrinker_alloc(0, name)
+#define dd_shrinker_register(s, name)	({ shrinker_register(s); 0; })
+#define dd_shrinker_del(s)		shrinker_free(s)
 #endif
 
 /* Attributes of a dump request, within its dumpit function. */

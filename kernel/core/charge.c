@@ -14,6 +14,7 @@
 #include "core/charge.h"
 #include "core/credit.h"
 #include "core/ctx.h"
+#include "core/spare.h"
 
 /*
  * The limit in pages. Calls of the owner update it; calls of other processes and of
@@ -82,16 +83,21 @@ int dd_charge_try(struct dd_ctx *ctx, size_t bytes)
  * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
  *
  * Memory that the context has given up, and that a worker frees, does not count if the owner
- * calls.
+ * calls. Nor does what contexts of the user keep only to save work.
  *
  * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
  */
 int dd_charge(struct dd_ctx *ctx, size_t bytes)
 {
+	int err;
+
 	if (!dd_charge_try(ctx, bytes))
 		return 0;
 	dd_reap(ctx);
-	return dd_charge_try(ctx, bytes);
+	while ((err = dd_charge_try(ctx, bytes)))
+		if (bytes >> PAGE_SHIFT > READ_ONCE(ctx->limit) || !dd_spare_evict(ctx))
+			break;
+	return err;
 }
 
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes)

@@ -19,6 +19,7 @@
 #include "core/ctx.h"
 #include "core/ids.h"
 #include "core/node.h"
+#include "core/spare.h"
 #include "core/window.h"
 
 struct workqueue_struct *dd_wq;
@@ -123,6 +124,7 @@ struct dd_ctx *dd_ctx_create(struct dd_node *node)
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
 	xa_init_flags(&ctx->folios, XA_FLAGS_ACCOUNT);
 	mutex_init(&ctx->folio_lock);
+	dd_spares_init(&ctx->spares);
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
@@ -187,6 +189,7 @@ void dd_ctx_end(struct dd_ctx *ctx)
 				dd_obj_put(obj);
 				cond_resched();
 			}
+		dd_spares_end(ctx);
 		mutex_lock(&ctx->node->lock);
 		xa_erase(&ctx->node->ctxs, ctx->serial);
 		mutex_unlock(&ctx->node->lock);

@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #include <linux/llist.h>
 #include <linux/mutex.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
@@ -20,6 +21,22 @@
 #include "core/window.h"
 
 struct pid_namespace;
+
+/**
+ * struct dd_spares - charged memory that a context keeps only to save work (spare.c)
+ * @entry: in the list of the contexts that may have some
+ * @lock: protects what follows; innermost
+ * @lru: struct dd_spare, the one that was used last at the end
+ * @count: entries in @lru
+ * @pins: by address, of pins.c
+ */
+struct dd_spares {
+	struct list_head entry;
+	spinlock_t lock;	/* protects lru, count, pins */
+	struct list_head lru;
+	unsigned int count;
+	struct rb_root_cached pins;
+};
 
 /**
  * struct dd_obj - common part of all objects with an id
@@ -64,6 +81,7 @@ struct dd_obj {
  * @folios: page frame number of each large folio that pinned regions keep, to the number of
  *	runs of their pages in it
  * @folio_lock: protects @folios; innermost of the mutexes
+ * @spares: charged memory that it keeps only to save work
  * @ring_pages: pages of @area used by direct rings
  * @wait: woken by every note and by advancing counters
  * @fasync: processes that get SIGIO
@@ -90,6 +108,7 @@ struct dd_ctx {
 	struct xarray regions;
 	struct xarray folios;
 	struct mutex folio_lock;	/* protects folios */
+	struct dd_spares spares;
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;

@@ -24,6 +24,7 @@
 #include "core/page.h"
 #include "core/pin.h"
 #include "core/region.h"
+#include "core/spare.h"
 
 #define DD_PIN_BATCH	512	/* pages between two looks for a signal */
 
@@ -86,14 +87,24 @@ err_unpin:
 #ifdef CONFIG_MMU_NOTIFIER
 /*
  * The mapping changes. Called in any context, inside locks that page faults take: only
- * count. Protection of single pages (fork(), soft-dirty bits) replaces no pinned page.
+ * count, and have a worker free what is kept for the next request. Protection of single
+ * pages (fork(), soft-dirty bits) replaces no pinned page, nor does that of a mapping.
  */
 static bool pin_invalidate(struct mmu_interval_notifier *notifier,
 			   const struct mmu_notifier_range *range, unsigned long seq)
 {
-	if (range->event != MMU_NOTIFY_PROTECTION_PAGE &&
-	    range->event != MMU_NOTIFY_SOFT_DIRTY)
-		mmu_interval_set_seq(notifier, seq);
+	struct dd_region *region = container_of(notifier, struct dd_region, notifier);
+	struct dd_spare *spare;
+
+	if (range->event == MMU_NOTIFY_PROTECTION_PAGE ||
+	    range->event == MMU_NOTIFY_SOFT_DIRTY)
+		return true;
+	mmu_interval_set_seq(notifier, seq);
+	/* The claim is a barrier: if it finds nothing, pin_keep()'s caller finds the change. */
+	spare = range->event == MMU_NOTIFY_PROTECTION_VMA ? NULL :
+							    dd_spare_claim(&region->spare);
+	if (spare)
+		dd_ctx_later(region->obj.ctx, &spare->later);
 	return true;
 }
 
@@ -280,11 +291,13 @@ static int pin_charge(struct dd_region *region)
 		end = dd_region_run(region, region->whole, &folio);
 		if (folio_test_large(folio))
 			err = folio_hold(ctx, folio, end - region->whole);
+		/* Freeing pinned regions takes the lock. */
 		if (err == -EDQUOT) {
-			/* Freeing pinned regions takes the lock. */
 			dd_reap(ctx);
 			err = folio_hold(ctx, folio, end - region->whole);
 		}
+		while (err == -EDQUOT && dd_spare_evict(ctx))
+			err = folio_hold(ctx, folio, end - region->whole);
 		if (!err)
 			region->whole = end;
 		cond_resched();
@@ -350,6 +363,30 @@ struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length
 	return err ? ERR_PTR(err) : region;
 }
 
+/* Like dd_region_pin_user(), and notice changes of the mapping from here on. */
+struct dd_region *dd_region_pin_watched(struct dd_ctx *ctx, u64 address, u64 length)
+{
+	unsigned long start = untagged_addr(address) & PAGE_MASK;
+	struct dd_region *region = pin_new(ctx, address, length);
+	int err;
+
+	if (IS_ERR(region))
+		return region;
+	/* Watch first: what changes from here on is noticed. */
+	err = pin_watch(region, start);
+	if (err) {
+		dd_region_unnew(region, 0);
+		return ERR_PTR(err);
+	}
+	err = pin_fill(region, start);
+	if (err)
+		return ERR_PTR(err);
+	/* The pin itself changes the mapping where it replaces the zero page. */
+	if (pin_changed(region))
+		pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
+	return region;
+}
+
 /**
  * dd_region_pin() - make a region of the caller's own memory
  * @ctx: the owner
@@ -359,27 +396,13 @@ struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length
  */
 int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 {
-	unsigned long start = untagged_addr(arg->address) & PAGE_MASK;
 	struct dd_region *region;
-	int err;
 
 	if (arg->flags || arg->region || arg->__reserved || arg->offset || !arg->length)
 		return -EINVAL;
-	region = pin_new(ctx, arg->address, arg->length);
+	region = dd_region_pin_watched(ctx, arg->address, arg->length);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	/* Watch first: what changes from here on is noticed. */
-	err = pin_watch(region, start);
-	if (err) {
-		dd_region_unnew(region, 0);
-		return err;
-	}
-	err = pin_fill(region, start);
-	if (err)
-		return err;
-	/* The pin itself changes the mapping where it replaces the zero page. */
-	if (pin_changed(region))
-		pin_look(region, 0, (u64)region->npages << PAGE_SHIFT, true);
 	arg->offset = offset_in_page(arg->address);
 	return dd_region_publish(region, &arg->region, NULL);
 }

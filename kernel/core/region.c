@@ -74,7 +74,7 @@ static void folio_drop(struct dd_ctx *ctx, struct folio *folio)
 	mutex_unlock(&ctx->folio_lock);
 }
 
-/* Unpin and uncharge the pages that pin.c has pinned. */
+/* Unpin and uncharge the pages that pin.c has pinned; a second call does nothing. */
 static void region_unpin(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
@@ -82,10 +82,6 @@ static void region_unpin(struct dd_region *region)
 	struct folio *folio;
 	struct page *page;
 
-#ifdef CONFIG_MMU_NOTIFIER
-	if (region->kind == DD_REGION_WATCHED)
-		mmu_interval_notifier_remove(&region->notifier);
-#endif
 	for (i = 0; i < region->npages; i = end) {
 		end = dd_region_run(region, i, &folio);
 		if (folio_test_large(folio) && i < region->whole)
@@ -99,6 +95,7 @@ static void region_unpin(struct dd_region *region)
 			cond_resched();
 		}
 	}
+	region->npages = 0;
 }
 
 /* Free a region that has no user; may sleep. */
@@ -107,10 +104,12 @@ static void region_destroy(struct dd_region *region)
 	struct dd_ctx *ctx = region->obj.ctx;
 	unsigned long i = 0;
 
-	if (dd_region_pinned(region)) {
+#ifdef CONFIG_MMU_NOTIFIER
+	if (region->kind == DD_REGION_WATCHED)
+		mmu_interval_notifier_remove(&region->notifier);
+#endif
+	if (dd_region_pinned(region))
 		region_unpin(region);
-		i = region->npages;
-	}
 	while (i < region->npages) {
 		i += dd_page_release(ctx, region->pages[i]);
 		cond_resched();
@@ -134,10 +133,12 @@ static void region_release(struct dd_obj *obj)
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
-	if (region->kind == DD_REGION_WATCHED && current->mm != obj->ctx->mm)
+	if (region->kind == DD_REGION_WATCHED && current->mm != obj->ctx->mm) {
+		region_unpin(region);
 		dd_ctx_later(obj->ctx, &region->later);
-	else
+	} else {
 		region_destroy(region);
+	}
 }
 
 /**

@@ -14,6 +14,7 @@
 
 #include "core/ctx.h"
 
+struct dd_spare;
 struct dd_track;
 struct folio;
 
@@ -41,6 +42,7 @@ enum dd_region_kind {
  *	Of memory of the driver: under mmap_lock; requests read it without a lock
  * @notifier: of memory of dd_region_pin(), counts changes of the mapping at @start
  * @seq: count at which @pages were what was mapped there
+ * @spare: of memory of pins.c, until it is claimed: claimed when a page is unmapped; else NULL
  * @whole: of pinned memory, pages before this one whose large folios are charged whole
  * @track: which pages the process has stored to, for a tracked region; else NULL
  * @pgoff: mmap() offset, in pages; 0 of pinned memory
@@ -59,6 +61,7 @@ struct dd_region {
 	unsigned long start;
 	struct mmu_interval_notifier notifier;
 	unsigned long seq;
+	struct dd_spare *spare;
 	unsigned long whole;
 	struct dd_track *track;
 	unsigned long pgoff;

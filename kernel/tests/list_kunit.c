@@ -46,6 +46,11 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 {
 }
 
+bool dd_spare_evict(struct dd_ctx *ctx)
+{
+	return false;
+}
+
 bool dd_rings_ready(const struct dd_list *list)
 {
 	return false;

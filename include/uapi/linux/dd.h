@@ -189,10 +189,10 @@ enum dd_opcode {
  * @tag: copied to the note, not interpreted
  * @meta: copied to the note
  *
- * With %DD_SQE_UNWIRED and %DD_SQE_REGION the memory is that at an address of the caller. If
- * the pages of @region are mapped there when the request is submitted, they are used, and must
- * not be changed before it is sent or done. Else, and if there is no such region, the request
- * is one with %DD_SQE_UNWIRED alone.
+ * With %DD_SQE_UNWIRED and %DD_SQE_REGION the memory is that at an address of the caller, and must
+ * not be changed before the request is sent or done. If the pages of @region are mapped there
+ * when the request is submitted, they are used. Else, and if there is no such region, for example
+ * 0, the kernel copies the memory, or pins it for this request and later ones.
  */
 struct dd_sqe {
 	__aligned_u64 seq;

@@ -62,7 +62,11 @@
  * they could overtake it. A source with %DD_SQE_UNWIRED is copied, and the copy counts against
  * RLIMIT_MEMLOCK until the other node has the bytes. If it would exceed the limit, the request is
  * refused with %EBUSY while earlier requests of the import are under way, else with %EDQUOT. The
- * same holds for the memory of a result that is pinned. The bytes of a GET are those at some time
+ * same holds for memory that is pinned. From 16 KiB on, the memory of a GET, and a source with
+ * %DD_SQE_REGION as well, is pinned rather than copied, and stays so for the next request until
+ * it is unmapped, or the user's limit or the kernel's memory is needed for something else.
+ * Memory that is read-only, or a private mapping of a file, is copied, as is a shared mapping of a
+ * file that is not of tmpfs. The bytes of a GET are those at some time
  * before it is done, and not earlier than the preceding requests of the import, nor later than the
  * end of the segment or of the import. Without %DD_SQE_REGION, the memory for the result of a GET
  * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits

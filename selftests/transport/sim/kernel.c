@@ -395,6 +395,12 @@ bool dd_nic_wire(struct dd_import *imp, struct dd_op *op)
 	return false;
 }
 
+struct dd_region *dd_pin_cache_get(struct dd_ctx *ctx, u64 address, u64 len, bool write,
+				   u64 *off)
+{
+	return NULL;
+}
+
 void region_init(struct dd_region *region, struct boot *b, u32 pages)
 {
 	region->obj.ctx = &b->ctx;
