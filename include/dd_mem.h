@@ -588,6 +588,7 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * handler must return: siglongjmp() out of it would leave a request that uses the caller's memory.
  */
 #define DD_PUT_COPY	0x20	/* dd_put_async(): @src may change when the call returns */
+#define DD_PUT_STABLE	0x40	/* dd_put_async(): @src stays as it is until dd_sent() returns 0 */
 #define DD_CAS_STATUS	0x8	/* dd_cas_async(): store 1 if it has replaced the word, else 2 */
 
 /**
@@ -608,10 +609,10 @@ int dd_import_list(struct dd_mem *mem, int list, unsigned int depth, uint64_t co
  * dd_put_async() - begin to write to a segment
  * @mem: the import
  * @src: bytes; if they are of dd_alloc() or dd_pin(), they stay as they are until the request is
- *	done
+ *	done. With DD_PUT_STABLE other bytes do so, too, and the kernel need not copy them
  * @len: number of bytes, below 2 GiB
  * @offset: where to, in the segment
- * @flags: DD_PUT_NOTIFY and DD_PUT_COPY, combined
+ * @flags: DD_PUT_NOTIFY, and one of DD_PUT_COPY and DD_PUT_STABLE, combined
  * @list: of dd_import_list(), for a note when the request is over; or 0
  *
  * Requests of an import are executed in the order of the calls. On one node the call is the

@@ -183,7 +183,7 @@ static int64_t request_parts(struct ddi_proxy *p, const struct ddi_request *r, b
 
 	for (size_t left = r->len; left && ret >= 0; left -= part.len) {
 		part.len = left < PART ? left : PART;
-		part.flags = (left > PART ? 0 : r->flags) | (copy ? DD_PUT_COPY : 0);
+		part.flags = (left > PART ? 0 : r->flags) | (copy ? DD_PUT_COPY : DD_PUT_STABLE);
 		ret = request_begin(p, &part);
 		part.local += part.len;
 		part.remote += part.len;

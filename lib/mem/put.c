@@ -283,9 +283,12 @@ DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint6
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset };
 	int64_t ret;
 
-	if (flags & ~(DD_PUT_NOTIFY | DD_PUT_COPY))
+	if (flags & ~(DD_PUT_NOTIFY | DD_PUT_COPY | DD_PUT_STABLE) ||
+	    (flags & DD_PUT_COPY && flags & DD_PUT_STABLE))
 		return -EINVAL;
 	sqe.flags = flags & DD_PUT_NOTIFY;
+	if (flags & DD_PUT_STABLE)
+		sqe.flags |= DD_SQE_REGION;
 	if (flags & DD_PUT_COPY)
 		sqe.flags |= DD_SQE_UNWIRED;
 	ret = begin(m, &sqe, src, len, list);

@@ -235,6 +235,8 @@ static DDI_NOINLINE int mem_remote(struct dd_mem *m, struct dd_sqe *sqe, void *l
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
+	/* The caller waits, so its memory does not change meanwhile. */
+	sqe->flags |= DD_SQE_REGION;
 	/* If another call uses the wired word, the kernel pins that of the caller. */
 	swap = sqe->opcode == DD_OP_CAS && m->word &&
 	       !__atomic_exchange_n(&m->swapping, 1, __ATOMIC_ACQUIRE);

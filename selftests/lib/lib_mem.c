@@ -317,6 +317,7 @@ TEST(requests_under_way)
 
 	check_eq(dd_put_async(mem, "x", 1, PAGE, 0, 0), -ERANGE);
 	check_eq(dd_put_async(mem, "x", 1, 0, 2, 0), -EINVAL);
+	check_eq(dd_put_async(mem, "x", 1, 0, DD_PUT_COPY | DD_PUT_STABLE, 0), -EINVAL);
 	check_eq(dd_cas_async(mem, 0, 8, 0, 0, NULL, 0, 0), -EINVAL);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
 	check_eq(put_refused(), -EACCES);
