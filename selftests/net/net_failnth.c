@@ -20,6 +20,7 @@
 #include "mem.h"
 
 #define SIZE	3000
+#define LARGE	(4 * PAGE)	/* as much as a request pins, and keeps pinned */
 #define SPARE	0		/* number of a peer that the cluster does not have */
 
 /* The objects that a path works on. */
@@ -44,7 +45,7 @@ static long echo(long a, long b, long c)
 		.recv_size = 32 * PAGE,
 	};
 	struct dd_export_attr seg = {
-		.size = sizeof(seg), .len = PAGE, .key_class = DD_KEY_NAME,
+		.size = sizeof(seg), .len = LARGE, .key_class = DD_KEY_NAME,
 		.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS,
 		.notify = DD_NOTIFY_NEVER, .users = DD_FOR_ANY, .importers = 32,
 	};
@@ -54,7 +55,7 @@ static long echo(long a, long b, long c)
 	int list;
 
 	if (dd_open(&h) || dd_alloc(h, attr.recv_size, &attr.recv) ||
-	    dd_alloc(h, PAGE, &seg.addr) ||
+	    dd_alloc(h, LARGE, &seg.addr) ||
 	    dd_serve(h, peer_shm->name, &attr, &list) < 0)
 		return -1;
 	strncpy((char *)seg.key, (char *)peer_shm->name, sizeof(seg.key) - 1);
@@ -180,10 +181,50 @@ static int put_by_address(struct stage *t)
 	return mem_op(&t->r, &t->i, &put) == 1 ? 0 : -1;
 }
 
+/* User-Mode Linux does not survive a copy from memory without page table, if that has none left. */
+static int prepare_touched(struct stage *t)
+{
+	memset(t->m.at, 1, PAGE);
+	return prepare_import(t);
+}
+
 /* The kernel copies memory that is wired. */
 static int put_copied(struct stage *t)
 {
 	return mem_put(&t->r, &t->i, t->m.at, 0, PAGE, 0) == 1 ? 0 : -1;
+}
+
+static char large[LARGE] __attribute__((aligned(PAGE)));
+
+/* The kernel copies it if it cannot pin it. */
+static int put_large(struct stage *t)
+{
+	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = LARGE,
+				    .flags = DD_SQE_UNWIRED | DD_SQE_REGION,
+				    .src = (uintptr_t)large };
+
+	return mem_op(&t->r, &t->i, &put) == 1 ? 0 : -1;
+}
+
+static int get_large(struct stage *t)
+{
+	return mem_get(&t->r, &t->i, large, 0, LARGE) == 1 ? 0 : -1;
+}
+
+/* Other pages at the address of memory that is kept pinned. */
+static int prepare_other_pages(struct stage *t)
+{
+	if (prepare_import(t) || put_large(t) ||
+	    raw_conn_wait(&t->r, t->i.import, DD_WAIT_DONE, 1, dd_patience() * 1000000ull))
+		return -1;
+	return madvise(large, LARGE, MADV_DONTNEED);
+}
+
+static int expect_both_done(struct stage *t)
+{
+	CHILD_CHECK(raw_conn_wait(&t->r, t->i.import, DD_WAIT_DONE, 2,
+				  dd_patience() * 1000000ull) == 0);
+	return 0;
 }
 
 static int swap_far(struct stage *t)
@@ -449,7 +490,10 @@ PATH(far_import_notified, make_list, import_notified, end_far, 6)
 PATH(far_park, make_list, park_far, end_far, 6)
 PATH(far_get, prepare_import, get_far, expect_done, 2)
 PATH(far_put_by_address, prepare_pinned, put_by_address, expect_done, 1)
-PATH(far_put_copied, prepare_import, put_copied, expect_done, 2)
+PATH(far_put_copied, prepare_touched, put_copied, expect_done, 2)
+PATH(far_put_large, prepare_import, put_large, expect_done, 4)
+PATH(far_get_large, prepare_import, get_large, expect_done, 4)
+PATH(far_put_of_other_pages, prepare_other_pages, put_large, expect_both_done, 4)
 PATH(far_cas, prepare_import, swap_far, expect_done, 2)
 PATH(far_note, prepare_import, note_far, expect_done, 1)
 PATH(far_end, prepare_import, end_far, NULL, 0, true)

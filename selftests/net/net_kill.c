@@ -68,12 +68,19 @@ static void request_some(const struct raw *r, const struct dd_import_make *i,
 	static char bytes[LEN];
 	__u64 at = rand_r(seed) % 64 * 8;
 
-	switch (rand_r(seed) % 6) {
+	switch (rand_r(seed) % 8) {
 	case 0:
 		mem_put(r, i, bytes, at, 8, DD_SQE_NOTIFY | self);
 		break;
 	case 1:
 		mem_put(r, i, bytes, 0, LEN, self);
+		break;
+	case 5:
+		/* Pinned, and kept for the next request. */
+		mem_put(r, i, bytes, 0, LEN, self | DD_SQE_REGION);
+		break;
+	case 6:
+		mem_get(r, i, bytes, 0, LEN);
 		break;
 	case 2:
 		mem_op(r, i, &get);
