@@ -301,7 +301,8 @@ VMMC_API int vmmc_DataEnd(vmmc_exphandle_t handle)
 	if (!e)
 		return vmmcErr_BadRbufState;
 	end = ddi_load_acquire(&e->state->data_end);
-	return end ? (int)(end / sizeof(int32)) - 1 : vmmcErr_NoSuchError;
+	/* An importer that uses libdd may have ended it in a word. */
+	return end ? (int)((end - 1) / sizeof(int32)) : vmmcErr_NoSuchError;
 }
 
 VMMC_API void vmmc_ClearDataEnd(vmmc_exphandle_t handle)

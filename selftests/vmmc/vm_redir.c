@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dd_mem.h"
 #include "worker.h"
 
 #define BULK	(64 * WORDS)
@@ -57,6 +58,19 @@ static long job_send(long offset, long n, long round)
 	return ret ? ret : vmmc_GetData(&word, at, 1);
 }
 
+/* Words are bytes for libdd. */
+static long job_put_bytes(long node, long pid, long n)
+{
+	unsigned char key[DD_KEY_SIZE] = { pid, pid >> 8, pid >> 16, pid >> 24, 1, [8] = 'V' };
+	struct dd_mem *mem;
+	struct dd *h;
+
+	if (dd_open(&h) || dd_import(h, node, DD_KEY_BUFFER, key, DD_CAN_PUT, &mem) ||
+	    dd_put(mem, message, n, 0, 0))
+		return -1;
+	return dd_shutdown(h);
+}
+
 static struct worker *sender;
 
 /* ---- this process -------------------------------------------------------------------- */
@@ -85,7 +99,7 @@ static void end(void)
 	worker_end(sender);
 }
 
-static void send(long offset, long n, long round)
+static void send_words(long offset, long n, long round)
 {
 	check_eq(worker_do(sender, job_send, offset, n, round), vmmc_Success);
 }
@@ -97,17 +111,22 @@ TEST(VM_54_VM_55_VM_46_20_the_end_of_the_data)
 
 	begin();
 	check_eq(vmmc_DataEnd(own), vmmcErr_NoSuchError);
-	send(0, 1, 1);
+	send_words(0, 1, 1);
 	check_eq(vmmc_DataEnd(own), 0);
-	send(10, 5, 2);
+	send_words(10, 5, 2);
 	check_eq(vmmc_DataEnd(own), 14);
 	check_eq(buf[14], word_of(2, 4));
 	vmmc_ClearDataEnd(own);
 	check_eq(vmmc_DataEnd(own), vmmcErr_NoSuchError);
-	send(BULK - 1, 1, 3);
+	send_words(BULK - 1, 1, 3);
 	check_eq(vmmc_DataEnd(own), BULK - 1);
-	send(0, 3, 4);
+	send_words(0, 3, 4);
 	check_eq(vmmc_DataEnd(own), 2);
+	/* A message of libdd's that ends in a word. */
+	check_eq(worker_do(sender, job_put_bytes, vmmc_MyNode().number, vmmc_MyPid(), 2), 0);
+	check_eq(vmmc_DataEnd(own), 0);
+	check_eq(worker_do(sender, job_put_bytes, vmmc_MyNode().number, vmmc_MyPid(), 7), 0);
+	check_eq(vmmc_DataEnd(own), 1);
 	/* For redirectable buffers only. */
 	check_eq(vmmc_ExportRecvBuf(word, 4, 2, NULL, BUF_READWRITE, VMMC_PERM_ANY, &plain),
 		 vmmc_Success);
@@ -139,7 +158,7 @@ TEST(VM_78_VM_79_a_message_is_stored_elsewhere)
 {
 	begin();
 	check_eq(vmmc_PostRedir(own, 100, 50, user + 100), vmmc_Success);
-	send(90, 40, 1);
+	send_words(90, 40, 1);
 	check_eq(vmmc_DataEnd(own), 129);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	/* Words 100 to 129 of the buffer, the first ones of the range. */
@@ -151,14 +170,14 @@ TEST(VM_78_VM_79_a_message_is_stored_elsewhere)
 	}
 	/* A message that begins inside of the range. */
 	check_eq(vmmc_PostRedir(own, 100, 50, user + 1000), vmmc_Success);
-	send(120, 60, 2);
+	send_words(120, 60, 2);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	check_eq(count, 30);
 	check_eq(first, 20);
 	for (int i = 0; i < 60; i++)
 		check_eq(i < 30 ? user[1020 + i] : buf[120 + i], word_of(2, i));
 	/* The sender, and later messages, do not know of it. */
-	send(100, 50, 3);
+	send_words(100, 50, 3);
 	check_eq(buf[100], word_of(3, 0));
 	end();
 }
@@ -171,7 +190,7 @@ TEST(VM_80_posted_before_the_message)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		vmmc_ClearDataEnd(own);
 		check_eq(vmmc_PostRedir(own, 0, BULK, user), vmmc_Success);
-		send(0, sizes[i], i);
+		send_words(0, sizes[i], i);
 		check_eq(vmmc_DataEnd(own), sizes[i] - 1);
 		check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 		check(lossy || (count == sizes[i] && !first));
@@ -183,7 +202,7 @@ TEST(VM_80_posted_before_the_message)
 TEST(VM_80_posted_after_the_message)
 {
 	begin();
-	send(0, 100, 1);
+	send_words(0, 100, 1);
 	check_eq(vmmc_PostRedir(own, 0, BULK, user), vmmc_Success);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	check_eq(count, 0);
@@ -249,9 +268,9 @@ TEST(VM_81_a_redirection_is_for_one_message)
 {
 	begin();
 	check_eq(vmmc_PostRedir(own, 0, 100, user), vmmc_Success);
-	send(0, 10, 1);
-	send(10, 10, 2);
-	send(0, 10, 3);
+	send_words(0, 10, 1);
+	send_words(10, 10, 2);
+	send_words(0, 10, 3);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	check_eq(count, 10);
 	check_eq(first, 0);
@@ -263,9 +282,9 @@ TEST(VM_81_a_redirection_is_for_one_message)
 	}
 	/* One that was used is replaced. */
 	check_eq(vmmc_PostRedir(own, 0, 100, user), vmmc_Success);
-	send(0, 10, 4);
+	send_words(0, 10, 4);
 	check_eq(vmmc_PostRedir(own, 0, 100, user + 100), vmmc_Success);
-	send(0, 10, 5);
+	send_words(0, 10, 5);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	check_eq(count, 10);
 	check_eq(user[0], word_of(4, 0));
@@ -293,7 +312,7 @@ TEST(VM_78_VM_46_4_bad_redirections)
 	check_eq(vmmc_EndRedir(own, &count, NULL), vmmcErr_BadArg);
 	check_eq(vmmc_PostRedir(own, 0, 10, user), vmmc_Success);
 	check_eq(vmmc_PostRedir(own, 0, 10, user + 10), vmmcErr_BadRbufState);
-	send(0, 10, 1);
+	send_words(0, 10, 1);
 	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
 	check_eq(count, 10);
 	check_eq(user[9], word_of(1, 9));
