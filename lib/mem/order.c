@@ -49,6 +49,9 @@ static struct ddi_proxy *peer_turn(struct ddi_proxy *p, struct ddi_near *near)
 		p->peer->last = p;
 		ddi_near_changed();
 	}
+	/* The function of a note may have interrupted a call that looks at @near. */
+	if (p->local && in_handler())
+		ddi_near_changed();
 	/* No other import of the peer has requests under way. */
 	if (p->local)
 		ddi_near_set(near, p->mem, p->dest.base, p->dest.len);

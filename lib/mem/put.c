@@ -329,7 +329,7 @@ DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint6
 
 #define NEAR_WORD	4ul
 
-static uint32_t near_version;
+static uint32_t near_version = 1;	/* not that of a record that was never set */
 
 void ddi_near_changed(void)
 {
@@ -338,31 +338,31 @@ void ddi_near_changed(void)
 
 void ddi_near_set(struct ddi_near *near, struct dd_mem *m, uintptr_t base, size_t len)
 {
-	ddi_store(&near->len, 0);
+	ddi_store(&near->end, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	ddi_store(&near->mem, m);
 	ddi_store(&near->base, base);
 	ddi_store(&near->version, ddi_load(&near_version));
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	ddi_store(&near->len, len);
+	ddi_store(&near->end, base + len);
 }
 
 /*
- * Whether all @len bytes are in the import, and the place of the first one. A function of a note has
- * changed all or nothing of @near when @mem is loaded again. An import of a parent process has ended
- * in the child.
+ * Whether all @len bytes are in the import, and the place of the first one. A function of a note that
+ * sets @near meanwhile has changed the version before. An import of a parent process has ended in the
+ * child.
  */
 static inline bool near_find(const struct ddi_near *near, const void *at, size_t len,
 			     struct dd_mem **m, uint64_t *offset)
 {
-	size_t size = ddi_load_acquire(&near->len);
+	uint32_t version = ddi_load_acquire(&near_version);
+	uintptr_t end = ddi_load(&near->end), base = ddi_load(&near->base);
 
 	*m = ddi_load(&near->mem);
-	*offset = (uintptr_t)at - ddi_load(&near->base);
-	/* Also if @len is 0. */
-	return ddi_likely(*offset < size) && ddi_likely(len - 1 < size - *offset) &&
-	       ddi_likely(ddi_load(&near->version) == ddi_load_acquire(&near_version)) &&
-	       ddi_likely(ddi_load(&near->mem) == *m);
+	*offset = (uintptr_t)at - base;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return ddi_likely((uintptr_t)at >= base) && ddi_likely((uintptr_t)at + len <= end) &&
+	       ddi_likely(ddi_load(&near->version) == version);
 }
 
 /* Of 4 bytes, as a request by words has it. */
@@ -374,7 +374,7 @@ static bool near_aligned(const void *local, const void *at)
 static DDI_NOINLINE int near_put_long(void *local, void *at, uint32_t words, struct dd_mem *m,
 				      uint64_t offset, ddi_near_fn other)
 {
-	return near_aligned(local, at) && put_any(m, local, words * NEAR_WORD, offset) ?
+	return words && near_aligned(local, at) && put_any(m, local, words * NEAR_WORD, offset) ?
 	       0 : other(local, at, words);
 }
 
@@ -400,7 +400,7 @@ DD_API int ddi_near_put(void *local, void *at, uint32_t words, const struct ddi_
 static DDI_NOINLINE int near_get_long(void *local, void *at, uint32_t words, struct dd_mem *m,
 				      uint64_t offset, ddi_near_fn other)
 {
-	return near_aligned(local, at) && get_any(m, local, words * NEAR_WORD, offset) ?
+	return words && near_aligned(local, at) && get_any(m, local, words * NEAR_WORD, offset) ?
 	       0 : other(local, at, words);
 }
 

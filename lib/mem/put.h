@@ -13,7 +13,7 @@
  * struct ddi_near - an import that a thread has used, and the addresses that stand for it
  * @mem: the import
  * @base: its first address
- * @len: its bytes; 0: there is none
+ * @end: behind its last address; 0: there is none
  * @version: the rest is valid until ddi_near_changed() has been called since
  *
  * Each library has one for each thread. A function of a note that interrupts the thread may
@@ -22,7 +22,7 @@
 struct ddi_near {
 	struct dd_mem *mem;
 	uintptr_t base;
-	size_t len;
+	uintptr_t end;
 	uint32_t version;
 };
 

@@ -155,7 +155,7 @@ TEST(VM_89_instructions_of_a_send_and_a_fetch)
 		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
 	}
 	check(100 * n[SEND] <= 115 * n[DD_PUT]);
-	check(n[GET] <= n[DD_GET] + 25);
+	check(100 * n[GET] <= 125 * n[DD_GET]);
 	worker_end(w);
 }
 
