@@ -42,7 +42,6 @@ typedef struct vmmc_node {
 	int number;
 } vmmc_node_t;
 
-
 typedef struct vmmc_exphandle {
 	unsigned int slot, use;
 } vmmc_exphandle_t;

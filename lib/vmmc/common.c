@@ -135,7 +135,8 @@ VMMC_API vmmc_result_t vmmc_Spawn(const char *execfile, char **argv, vmmc_node_t
 	(void)argv;
 	(void)node;
 	(void)pid;
-	return vmmc_result("vmmc_Spawn", vmmcErr_NotImplemented);
+	return vmmc_result("vmmc_Spawn", vmmc_in_handler() ? vmmcErr_NotInHandler :
+							     vmmcErr_NotImplemented);
 }
 
 VMMC_API vmmc_result_t vmmc_Parent(vmmc_node_t *node, vmmc_pid_t *pid)
