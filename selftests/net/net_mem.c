@@ -112,8 +112,9 @@ TEST_F(far, an_address_means_what_is_mapped_there)
 	pattern(own, MEM_LEN, 5);
 	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, MEM_LEN));
 	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
-	/* Enough to pin it, rather than copy it. */
-	EXPECT_EQ(before + PAGE, copied());
+	/* Enough to pin it, see net_pins; a kernel without MMU notifiers copies it. */
+	before += PAGE;
+	EXPECT_TRUE(copied() == before || copied() == before + MEM_LEN);
 	memset(self->em.at, 6, MEM_LEN);
 	ASSERT_OK(by_address(self, DD_OP_GET, p.region, own, MEM_LEN));
 	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
