@@ -139,8 +139,11 @@ struct dd_ctx *dd_ctx_create(struct dd_node *node)
 	ctx->node = node;
 
 	err = dd_area_init(&ctx->area);
-	if (!err)
+	if (!err) {
+		dd_stores_init(&ctx->stores,
+			       &((struct dd_area_head *)dd_area_unit(&ctx->area, 0))->stores);
 		err = ctx_insert(ctx);
+	}
 	if (!err)
 		return ctx;
 	dd_ctx_put(ctx);
@@ -196,6 +199,7 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		dd_ctx_wake(ctx);
 		/* For pollers that wait only for the end. */
 		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
+		dd_stores_end(&ctx->stores);
 		dd_area_close(&ctx->area);
 	}
 	mutex_unlock(&ctx->lock);

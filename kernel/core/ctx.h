@@ -18,6 +18,7 @@
 #include "core/area.h"
 #include "core/hooks.h"
 #include "core/ids.h"
+#include "core/track.h"
 #include "core/window.h"
 
 struct pid_namespace;
@@ -82,6 +83,7 @@ struct dd_obj {
  *	runs of their pages in it
  * @folio_lock: protects @folios; innermost of the mutexes
  * @spares: charged memory that it keeps only to save work
+ * @stores: stores to tracked regions
  * @ring_pages: pages of @area used by direct rings
  * @wait: woken by every note and by advancing counters
  * @fasync: processes that get SIGIO
@@ -109,6 +111,7 @@ struct dd_ctx {
 	struct xarray folios;
 	struct mutex folio_lock;	/* protects folios */
 	struct dd_spares spares;
+	struct dd_stores stores;
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;

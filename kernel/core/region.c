@@ -246,8 +246,11 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 {
 	struct dd_region *region;
 	unsigned long n, done = 0;
+	int err = -ENOMEM;
 
 	if (arg->flags & ~DD_REGION_TRACK || arg->__reserved || !arg->length)
+		return -EINVAL;
+	if (arg->address && (!arg->flags || !PAGE_ALIGNED(arg->address)))
 		return -EINVAL;
 	/* Also prevents an overflow of the number of pages. */
 	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
@@ -257,12 +260,14 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	if (IS_ERR(region))
 		return PTR_ERR(region);
 	if (arg->flags & DD_REGION_TRACK)
-		region->track = dd_track_new(n);
+		region->track = dd_track_new(&ctx->stores, n);
 	if (region->track || !(arg->flags & DD_REGION_TRACK))
 		done = fill_pages(region->pages, n);
-	if (done < n) {
+	if (done == n)
+		err = arg->address ? dd_track_copy(arg->address, region->pages, n) : 0;
+	if (err) {
 		dd_region_unnew(region, done);
-		return -ENOMEM;
+		return err;
 	}
 	arg->length = (u64)n << PAGE_SHIFT;
 	return dd_region_publish(region, &arg->region, &arg->offset);
@@ -383,12 +388,28 @@ static const struct vm_operations_struct region_vm_ops = {
 	.fault = region_vm_fault,
 };
 
+/* For ptrace() and /proc/pid/mem, which cannot get such pages. */
+static int track_vm_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
+			   int write)
+{
+	struct dd_region *region = vma->vm_private_data;
+	u64 off = addr - vma->vm_start;
+	size_t left;
+	void *mem = dd_region_addr(region, off, &left);
+
+	if (write && !(vma->vm_flags & VM_WRITE))
+		return -EACCES;
+	return dd_track_access(region->track, dd_region_index(region, off), mem, buf,
+			       min_t(size_t, len, left), write);
+}
+
 static const struct vm_operations_struct track_vm_ops = {
 	.open = region_vm_open,
 	.close = region_vm_close,
 	.may_split = dd_vm_may_split,
 	.fault = region_vm_fault,
 	.pfn_mkwrite = dd_track_mkwrite,
+	.access = track_vm_access,
 };
 
 /**
@@ -453,6 +474,57 @@ int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg)
 				     u64_to_user_ptr(arg->bitmap));
 	dd_region_put(region);
 	return err;
+}
+
+/* The first region with an id above @id that was stored to; or 0. */
+static u32 region_stored(struct dd_ctx *ctx, u32 id)
+{
+	unsigned long index = id + 1ul;
+	struct dd_region *region;
+	u32 found = 0;
+
+	while (!found && (region = dd_obj_next(ctx, &index, &dd_region_ops))) {
+		if (region->track && dd_track_stored(region->track, region->npages))
+			found = region->obj.id;
+		dd_region_put(region);
+	}
+	return found;
+}
+
+/**
+ * dd_region_stored() - find a tracked region that was stored to
+ * @ctx: the owner
+ * @arg: argument of user space; @region is filled in
+ *
+ * Return: 0 or an error documented in the uapi header.
+ */
+int dd_region_stored(struct dd_ctx *ctx, struct dd_region_stored *arg)
+{
+	ktime_t now = ktime_get(), end = ktime_add_safe(now, min_t(u64, arg->timeout, KTIME_MAX));
+	struct dd_stores *stores = &ctx->stores;
+	u32 id, count;
+	int ret;
+
+	for (;;) {
+		count = READ_ONCE(stores->count);
+		/* Pairs with the lock of a store: a bit set before @count is seen below. */
+		smp_rmb();
+		id = region_stored(ctx, arg->region);
+		if (id)
+			break;
+		if (now >= end)
+			return arg->timeout ? -ETIMEDOUT : -EAGAIN;
+		ret = wait_event_interruptible_hrtimeout(stores->wait,
+							 READ_ONCE(stores->count) != count ||
+							 READ_ONCE(ctx->dead), end - now);
+		if (READ_ONCE(ctx->dead))
+			return -ESTALE;
+		if (ret == -ERESTARTSYS)
+			return -EINTR;
+		now = ktime_get();
+	}
+	arg->region = id;
+	return 0;
 }
 
 /* Order of slices by pages; slices that share a page compare equal. */

@@ -81,6 +81,7 @@ unsigned long dd_region_run(const struct dd_region *region, unsigned long i,
 			    struct folio **folio);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
 int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg);
+int dd_region_stored(struct dd_ctx *ctx, struct dd_region_stored *arg);
 bool dd_region_use(struct dd_region *region);
 void dd_region_unuse(struct dd_region *region);
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);

@@ -8,9 +8,13 @@
  * and then unmaps their pages. So a page is mapped writable only while its bit is set, or
  * until the fetch that has cleared it returns: a store is reported by that fetch, whose
  * caller looks at the page afterwards, or it faults, and the next fetch reports it.
+ *
+ * A store that sets a bit is counted afterwards, which wakes who waits for one: a waiter that
+ * reads the count, and then finds no bit set, sleeps until the count has changed.
  */
 #include <linux/mm.h>
 #include <linux/rwsem.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -20,22 +24,116 @@
 /**
  * struct dd_track - pages of a region that were stored to
  * @lock: held for reading from setting a bit to mapping the page; for writing to clear bits
+ * @stores: of the context
  * @dirty: a bit for each page
  */
 struct dd_track {
 	struct rw_semaphore lock;	/* orders faults and fetches */
+	struct dd_stores *stores;
 	unsigned long dirty[];
 };
 
-/* Memory for a tracked region of @npages, freed by kvfree(); or NULL. */
-struct dd_track *dd_track_new(unsigned long npages)
+void dd_stores_init(struct dd_stores *stores, u32 *word)
+{
+	init_waitqueue_head(&stores->wait);
+	stores->word = word;
+}
+
+/* The context is dead: wake the waiters. The memory of the word may be freed afterwards. */
+void dd_stores_end(struct dd_stores *stores)
+{
+	spin_lock_irq(&stores->wait.lock);
+	stores->word = NULL;
+	wake_up_locked(&stores->wait);
+	spin_unlock_irq(&stores->wait.lock);
+}
+
+static void stores_count(struct dd_stores *stores)
+{
+	spin_lock_irq(&stores->wait.lock);
+	WRITE_ONCE(stores->count, stores->count + 1);
+	if (stores->word)
+		WRITE_ONCE(*stores->word, stores->count);
+	wake_up_locked(&stores->wait);
+	spin_unlock_irq(&stores->wait.lock);
+}
+
+/**
+ * dd_track_new() - allocate the record of a tracked region
+ * @stores: of the context
+ * @npages: pages of the region
+ *
+ * Return: the record, to be freed by kvfree(); or NULL.
+ */
+struct dd_track *dd_track_new(struct dd_stores *stores, unsigned long npages)
 {
 	struct dd_track *track;
 
 	track = kvzalloc(struct_size(track, dirty, BITS_TO_LONGS(npages)), DD_GFP);
-	if (track)
+	if (track) {
 		init_rwsem(&track->lock);
+		track->stores = stores;
+	}
 	return track;
+}
+
+/*
+ * Whether [@at, @end) of the caller can be replaced: no other process sees the memory, and the
+ * process may do to it only what it may do to a region.
+ */
+static int track_replaceable(unsigned long at, unsigned long end)
+{
+	const vm_flags_t no = VM_SHARED | VM_EXEC | VM_SPECIAL | VM_HUGETLB;
+	struct vm_area_struct *vma;
+	int err = 0;
+
+	if (mmap_read_lock_killable(current->mm))
+		return -EINTR;
+	for (; !err && at < end; at = vma->vm_end) {
+		vma = find_vma(current->mm, at);
+		if (!vma || vma->vm_start > at || ~vma->vm_flags & (VM_READ | VM_WRITE)) {
+			err = -EFAULT;
+			break;
+		}
+		if (vma->vm_flags & no)
+			err = -EOPNOTSUPP;
+	}
+	mmap_read_unlock(current->mm);
+	return err;
+}
+
+/**
+ * dd_track_copy() - copy memory of the caller that a tracked region is to replace
+ * @address: a page of the caller
+ * @pages: pages of the region
+ * @npages: their number
+ *
+ * Return: 0; %-EFAULT, %-EOPNOTSUPP; %-EINTR.
+ */
+int dd_track_copy(unsigned long address, void **pages, unsigned long npages)
+{
+	unsigned long i, size = npages << PAGE_SHIFT;
+	int err;
+
+	if (size > ULONG_MAX - address)
+		return -EFAULT;
+	err = track_replaceable(address, address + size);
+	for (i = 0; !err && i < npages; i++) {
+		if (fatal_signal_pending(current))
+			err = -EINTR;
+		else if (copy_from_user(pages[i], (void __user *)address + (i << PAGE_SHIFT),
+					PAGE_SIZE))
+			err = -EFAULT;
+		cond_resched();
+	}
+	return err;
+}
+
+/* Record a store to page @index; the lock is held for reading. */
+static void track_set(struct dd_track *track, unsigned long index)
+{
+	if (!test_and_set_bit(index, track->dirty))
+		stores_count(track->stores);
 }
 
 /* Map @page, the page @index of the region, where @vmf has faulted. */
@@ -49,7 +147,7 @@ vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned
 
 	down_read(&track->lock);
 	if (vmf->flags & FAULT_FLAG_WRITE) {
-		set_bit(index, track->dirty);
+		track_set(track, index);
 		prot = vm_get_page_prot(vma->vm_flags);
 	}
 	ret = vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(page), prot);
@@ -65,6 +163,27 @@ vm_fault_t dd_track_mkwrite(struct vm_fault *vmf)
 {
 	zap_vma_ptes(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	return VM_FAULT_NOPAGE;
+}
+
+/*
+ * A debugger loads, or stores, @len bytes at @mem of page @index. A fetch reports the bytes, or
+ * waits until they are stored.
+ */
+int dd_track_access(struct dd_track *track, unsigned long index, void *mem, void *buf, int len,
+		    int write)
+{
+	down_read(&track->lock);
+	if (write)
+		track_set(track, index);
+	memcpy(write ? mem : buf, write ? buf : mem, len);
+	up_read(&track->lock);
+	return len;
+}
+
+/* Whether a fetch would report a page; may be false while one fails. */
+bool dd_track_stored(const struct dd_track *track, unsigned long npages)
+{
+	return find_first_bit(track->dirty, npages) < npages;
 }
 
 /*
@@ -99,7 +218,7 @@ static void track_restore(struct dd_track *track, unsigned long first, unsigned 
 
 	for (i = 0; i < n; i++)
 		if (words[i / 64] & BIT_ULL(i % 64))
-			set_bit(first + i, track->dirty);
+			track_set(track, first + i);
 }
 
 /**

@@ -206,6 +206,7 @@ DD_DO(submit, dd_nic_submit)
 DD_DO(region_pin, dd_region_pin)
 DD_DO(region_dirty, dd_region_dirty)
 DD_DO(region_check, dd_region_check)
+DD_DO(region_stored, dd_region_stored)
 DD_DO(segment_make, dd_export_make)
 DD_DO(segment_ctl, dd_export_ctl)
 DD_DO(segment_info, dd_export_info)
@@ -283,6 +284,8 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(REGION_CHECK, region_check, length, .no_result = true),
 	DD_IOCTL(IMPORT_LIST, import_list, depth, .no_result = true),
 	DD_IOCTL(NODE_FIND, node_find, __reserved),
+	/* Nothing to undo: another call finds the same. */
+	DD_IOCTL(REGION_STORED, region_stored, timeout),
 };
 
 static int ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,

@@ -27,7 +27,7 @@ FIXTURE_TEARDOWN(object)
 
 static bool known(unsigned int nr)
 {
-	return nr <= 0x11 || (nr >= 0x13 && nr <= 0x15) || (nr >= 0x20 && nr <= 0x28);
+	return nr <= 0x11 || (nr >= 0x13 && nr <= 0x16) || (nr >= 0x20 && nr <= 0x28);
 }
 
 TEST_F(object, unknown_ioctls_are_enotty)

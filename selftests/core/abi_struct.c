@@ -24,6 +24,7 @@ union arg {
 	struct dd_region_pin pin;
 	struct dd_region_dirty dirty;
 	struct dd_region_check check;
+	struct dd_region_stored stored;
 	struct dd_segment_make segment;
 	struct dd_segment_ctl ctl;
 	struct dd_segment_info sinfo;
@@ -66,7 +67,8 @@ FIXTURE_VARIANT_ADD(arg, info) {
 };
 FIXTURE_VARIANT_ADD(arg, region_alloc) {
 	DD_IOC_REGION_ALLOC, sizeof(struct dd_region_alloc),
-	{ Z(dd_region_alloc, flags), Z(dd_region_alloc, __reserved) }
+	{ Z(dd_region_alloc, flags), Z(dd_region_alloc, __reserved), Z(dd_region_alloc, address) },
+	Z(dd_region_alloc, address)
 };
 FIXTURE_VARIANT_ADD(arg, serve) {
 	DD_IOC_SERVE, sizeof(struct dd_serve),
@@ -122,6 +124,10 @@ FIXTURE_VARIANT_ADD(arg, region_dirty) {
 
 FIXTURE_VARIANT_ADD(arg, region_check) {
 	DD_IOC_REGION_CHECK, sizeof(struct dd_region_check), {}
+};
+
+FIXTURE_VARIANT_ADD(arg, region_stored) {
+	DD_IOC_REGION_STORED, sizeof(struct dd_region_stored), {}
 };
 
 FIXTURE_VARIANT_ADD(arg, import_list) {
@@ -259,11 +265,22 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 
 FIXTURE_SETUP(arg)
 {
+	char *at;
+
 	/* A user of this test's own: no other test changes its charge. */
 	ASSERT_EQ(0, become_user(lone_user()));
 	ASSERT_EQ(0, pair_open(&self->p, 4, 4096, 1));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	ASSERT_EQ(0, raw_alloc(&self->p.srv, 4 * PAGE, &self->spare));
+	memset(&self->a, 0, sizeof(self->a));
+	self->a.region = (struct dd_region_alloc){
+		.size = sizeof(self->a.region), .flags = DD_REGION_TRACK, .length = PAGE };
+	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_REGION_ALLOC, &self->a));
+	self->tracked = self->a.region.region;
+	at = raw_map(&self->p.srv, self->a.region.offset, PAGE, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, at);
+	/* For DD_IOC_REGION_STORED. */
+	*at = 1;
 	self->page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->page);
@@ -273,11 +290,6 @@ FIXTURE_SETUP(arg)
 	self->seg.importers = 100;
 	ASSERT_EQ(0, mem_export(&self->p.srv, &self->seg));
 	ASSERT_EQ(0, mem_import(&self->p.srv, &self->seg, DD_RIGHTS, &self->imp));
-	memset(&self->a, 0, sizeof(self->a));
-	self->a.region = (struct dd_region_alloc){
-		.size = sizeof(self->a.region), .flags = DD_REGION_TRACK, .length = PAGE };
-	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_REGION_ALLOC, &self->a));
-	self->tracked = self->a.region.region;
 	self->used = memlock_used(&self->p.srv);
 	fill(self, variant);
 }
@@ -479,6 +491,8 @@ TEST_F(arg, random_bytes_harm_nothing)
 			a.lwait.timeout = 0;
 		if (variant->nr == DD_IOC_CONN_WAIT)
 			a.cwait.timeout = 0;
+		if (variant->nr == DD_IOC_REGION_STORED)
+			a.stored.timeout = 0;
 		if (variant->nr == DD_IOC_IMPORT)
 			a.import.flags &= ~DD_IMPORT_PARK;
 		call(self, variant, &a);

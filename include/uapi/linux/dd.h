@@ -119,6 +119,8 @@
  * @node: this node's number; written by the kernel
  * @maxnodes: number of nodes; written by the kernel
  * @node_up: 1 while the node is up; written by the kernel
+ * @stores: changes with each first store to a page of a tracked region since the page was
+ *	fetched; written by the kernel
  * @__reserved0: zero
  * @doorbell: reserved for a kernel thread that polls for work: incremented by a
  *	submitter that finds %DD_AREA_NEED_WAKEUP clear
@@ -134,7 +136,8 @@ struct dd_area_head {
 	__u32 node;
 	__u32 maxnodes;
 	__u32 node_up;
-	__u32 __reserved0[10];
+	__u32 stores;
+	__u32 __reserved0[9];
 	__u32 doorbell;
 	__u32 __reserved[15];
 };
@@ -498,17 +501,22 @@ struct dd_info {
  *	writable
  * @region: (out) id of the region
  * @__reserved: zero
+ * @address: 0, or with %DD_REGION_TRACK a page of the caller's memory; may be omitted
  *
  * The memory is zeroed, charged to RLIMIT_MEMLOCK of the user and to the
  * memory cgroup of the caller, and not inherited over fork.
  *
  * With %DD_REGION_TRACK the kernel records which pages are stored to by the mappings of
  * the region, for %DD_IOC_REGION_DIRTY. Such a mapping cannot be pinned: O_DIRECT and
- * vmsplice() fail with %EFAULT. It can take the place of other memory of the process, by
- * MAP_FIXED or mremap().
+ * vmsplice() fail with %EFAULT, as does a futex that is not private. Debuggers can read and
+ * write it, but it is not in core dumps. It can take the place of other memory of the
+ * process, by MAP_FIXED or mremap(). For that, a region with @address begins with a copy of
+ * the memory there, which is refused unless it belongs to the process alone.
  *
- * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also for more than the machine's
- * memory, or than the memory cgroup may have), %ENOSPC.
+ * Errors: %EINVAL (length 0; @address), %EDQUOT, %ENOMEM (also for more than the machine's
+ * memory, or than the memory cgroup may have), %ENOSPC; with @address also %EFAULT (not all
+ * pages there are mapped, readable and writable), %EOPNOTSUPP (memory that is shared,
+ * executable, of a device, or of huge pages that were asked for), %EINTR.
  */
 struct dd_region_alloc {
 	__u32 size;
@@ -517,6 +525,7 @@ struct dd_region_alloc {
 	__aligned_u64 offset;
 	__u32 region;
 	__u32 __reserved;
+	__aligned_u64 address;
 };
 
 #define DD_REGION_TRACK		0x1

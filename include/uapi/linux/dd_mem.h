@@ -189,6 +189,26 @@ struct dd_region_dirty {
 };
 
 /**
+ * struct dd_region_stored - find a region that was stored to (%DD_IOC_REGION_STORED)
+ * @size: sizeof(struct dd_region_stored)
+ * @region: (in) 0, or an id; (out) the tracked region with the next higher id of which
+ *	%DD_IOC_REGION_DIRTY would report a page
+ * @timeout: nanoseconds to wait at most until there is one, 0 not to wait, ~0 without limit
+ *
+ * A call that waits ends at the first store to a page since it was last fetched. There may be
+ * no tracked region yet. @stores of struct dd_area_head tells without a call whether there may be
+ * one to find: if it is what it was before all regions were fetched, there was no store since.
+ *
+ * Errors: %EAGAIN (timeout 0), %ETIMEDOUT, %EINTR, %ESTALE (also when the context ends
+ * meanwhile).
+ */
+struct dd_region_stored {
+	__u32 size;
+	__u32 region;
+	__aligned_u64 timeout;
+};
+
+/**
  * enum dd_segment_class - classes of keys; keys of different classes are independent
  * @DD_SEGMENT_NAME: a text, 1 to 63 bytes and padded with zeros, chosen by the owner
  * @DD_SEGMENT_ID: the generation, 8 bytes low byte first; chosen by the kernel
@@ -715,6 +735,7 @@ struct dd_registrar_answer {
 #define DD_IOC_REGION_DIRTY	_IO(DD_IOC_TYPE, 0x11)
 #define DD_IOC_REGION_CHECK	_IO(DD_IOC_TYPE, 0x13)
 #define DD_IOC_IMPORT_LIST	_IO(DD_IOC_TYPE, 0x14)
+#define DD_IOC_REGION_STORED	_IO(DD_IOC_TYPE, 0x16)
 
 #define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
 #define DD_IOC_REGISTRAR	_IO(DD_IOC_TYPE, 0x28)
