@@ -97,7 +97,7 @@ static bool region_mapped(struct dd *h, const struct ddi_region *r, const char *
 				     .address = (uintptr_t)addr, .length = len };
 
 	/* Only dd_free() removes a mapping of the library. */
-	return !r->pinned || ddi_ioctl(h, DD_IOC_REGION_CHECK, &c) >= 0;
+	return r->kind != DDI_REGION_PINNED || ddi_ioctl(h, DD_IOC_REGION_CHECK, &c) >= 0;
 }
 
 /*
@@ -188,9 +188,72 @@ void ddi_memlock_reason(struct dd *h, const char *what)
 		   (unsigned long long)info.memlock_used / 1024);
 }
 
-int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
+/* ---- memory in place of the program's ---------------------------------------- */
+
+/* Ordinary memory, or NULL and errno. */
+static void *own_alloc(size_t size)
 {
-	struct dd_region_alloc ra = { .size = sizeof(ra), .flags = flags, .length = size };
+	void *own = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return own == MAP_FAILED ? NULL : own;
+}
+
+/* Map @own, with the bytes of @from, at @addr. No thread sees a moment without memory. */
+static int own_place(void *own, void *addr, const void *from, size_t size)
+{
+	int ret = 0;
+
+	memcpy(own, from, size);
+	if (mremap(own, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, addr) == MAP_FAILED) {
+		ret = -errno;
+		munmap(own, size);
+	}
+	return ret;
+}
+
+/* Give the program memory with the bytes of @from at @addr. */
+static void own_restore(void *addr, const void *from, size_t size)
+{
+	void *own = own_alloc(size);
+
+	if (own)
+		own_place(own, addr, from, size);
+}
+
+/*
+ * Map a region in place of the memory that it is a copy of. If that fails, the kernel may have
+ * unmapped this memory before: then the copy is all there is.
+ */
+static void *map_in_place(struct dd *h, uint64_t offset, size_t size, void *place)
+{
+	void *at = mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->fd, offset);
+	int error = errno;
+	void *copy;
+
+	if (at != MAP_FAILED)
+		return at;
+	copy = ddi_map(h, offset, size, PROT_READ);
+	if (copy) {
+		own_restore(place, copy, size);
+		munmap(copy, size);
+	}
+	errno = error;
+	return NULL;
+}
+
+static void region_unmap(const struct ddi_region *r)
+{
+	if (r->kind == DDI_REGION_DRIVER)
+		munmap(r->addr, r->size);
+	else if (r->kind == DDI_REGION_IN_PLACE)
+		own_restore(r->addr, r->addr, r->size);
+}
+
+/* Allocate a region, and map it in @place of memory whose bytes it then has, unless that is NULL. */
+int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void *place, void **addr)
+{
+	struct dd_region_alloc ra = { .size = sizeof(ra), .flags = flags, .length = size,
+				      .address = (uintptr_t)place };
 	struct ddi_region r;
 	char what[32];
 	int ret;
@@ -209,8 +272,10 @@ int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
 	}
 	if (ret < 0)
 		return ret;
-	r = (struct ddi_region){ .size = ra.length, .id = ra.region };
-	r.addr = ddi_map(h, ra.offset, r.size, PROT_READ | PROT_WRITE);
+	r = (struct ddi_region){ .size = ra.length, .id = ra.region,
+				 .kind = place ? DDI_REGION_IN_PLACE : DDI_REGION_DRIVER };
+	r.addr = place ? map_in_place(h, ra.offset, r.size, place) :
+			 ddi_map(h, ra.offset, r.size, PROT_READ | PROT_WRITE);
 	if (!r.addr) {
 		ret = -errno;
 		ddi_ioctl_id(h, DD_IOC_REGION_FREE, ra.region);
@@ -218,15 +283,16 @@ int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
 	}
 	ret = ddi_region_add(h, &r);
 	if (ret)
-		munmap(r.addr, r.size);
+		region_unmap(&r);
 	else
 		*addr = r.addr;
 	return ret;
 }
 
-int ddi_region_free(struct dd *h, const void *addr, bool pinned)
+int ddi_region_free(struct dd *h, const void *addr, enum ddi_region_kind kind)
 {
 	struct ddi_region r;
+	void *own = NULL;
 	int ret = -EINVAL;
 	size_t i;
 
@@ -241,18 +307,30 @@ int ddi_region_free(struct dd *h, const void *addr, bool pinned)
 	do {
 		if (!i-- || h->regions[i].addr != addr)
 			goto out;
-	} while (h->regions[i].pinned != pinned);
+	} while (h->regions[i].kind != kind);
 	r = h->regions[i];
+	if (kind == DDI_REGION_IN_PLACE) {
+		own = own_alloc(r.size);
+		if (!own) {
+			ret = -errno;
+			goto out;
+		}
+	}
 	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
-	if (ret < 0)
+	if (ret < 0) {
+		if (own)
+			munmap(own, r.size);
 		goto out;
-	if (!pinned)
+	}
+	/* If that fails, the bytes stay in the mapping, which keeps its pages without an id. */
+	if (own)
+		ret = own_place(own, r.addr, r.addr, r.size);
+	else if (kind == DDI_REGION_DRIVER)
 		munmap(r.addr, r.size);
 	h->nr_regions--;
 	memmove(&h->regions[i], &h->regions[i + 1],
 		(h->nr_regions - i) * sizeof(r));
 	region_reach(h, i);
-	ret = 0;
 out:
 	pthread_rwlock_unlock(&h->region_lock);
 	return ret;
@@ -260,12 +338,12 @@ out:
 
 DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 {
-	return ddi_error(ddi_region_alloc(h, size, 0, addr));
+	return ddi_error(ddi_region_alloc(h, size, 0, NULL, addr));
 }
 
 DD_API int dd_free(struct dd *h, void *addr)
 {
-	int ret = ddi_region_free(h, addr, false);
+	int ret = ddi_region_free(h, addr, DDI_REGION_DRIVER);
 
 	return ret == -EBUSY ? ret : ddi_error(ret);
 }
@@ -273,7 +351,6 @@ DD_API int dd_free(struct dd *h, void *addr)
 void ddi_region_release(struct dd *h)
 {
 	for (size_t i = 0; i < h->nr_regions; i++)
-		if (!h->regions[i].pinned)
-			munmap(h->regions[i].addr, h->regions[i].size);
+		region_unmap(&h->regions[i]);
 	free(h->regions);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * region.c - memory of the program, and memory that records writes
+ * region.c - memory of the program
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -16,7 +16,7 @@ DD_API int dd_pin(struct dd *h, void *addr, size_t len)
 {
 	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)addr,
 				   .length = len };
-	struct ddi_region r = { .addr = addr, .size = len, .pinned = true };
+	struct ddi_region r = { .addr = addr, .size = len, .kind = DDI_REGION_PINNED };
 	char what[64];
 	int ret;
 
@@ -38,25 +38,5 @@ DD_API int dd_pin(struct dd *h, void *addr, size_t len)
 
 DD_API int dd_unpin(struct dd *h, void *addr)
 {
-	return ddi_region_free(h, addr, true);
-}
-
-DD_API int dd_alloc_tracked(struct dd *h, size_t size, void **addr)
-{
-	return ddi_region_alloc(h, size, DD_REGION_TRACK, addr);
-}
-
-DD_API int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap)
-{
-	struct dd_region_dirty d = { .size = sizeof(d), .length = len,
-				     .bitmap = (uintptr_t)bitmap };
-	struct dd_buf buf;
-
-	if (!ddi_alive(h))
-		return -ESTALE;
-	if (!bitmap || !ddi_region_find(h, addr, len, &buf))
-		return -EINVAL;
-	d.region = buf.region;
-	d.offset = buf.offset;
-	return ddi_ioctl(h, DD_IOC_REGION_DIRTY, &d);
+	return ddi_region_free(h, addr, DDI_REGION_PINNED);
 }
