@@ -33,6 +33,7 @@ static uint32_t count, room, most;	/* proxies; entries that have memory; that ma
 static uint32_t sequence;		/* odd while the array is being changed */
 static uintptr_t start, end, cursor;	/* of the range; where the next proxy is tried */
 static size_t page;
+DD_API uintptr_t ddi_dest_range[2];
 
 /* A child of fork() has no proxies, but the addresses. */
 static void in_child(void)
@@ -68,6 +69,8 @@ static int space_reserve(void)
 	start = (uintptr_t)at + table + page;
 	end = (uintptr_t)at + size;
 	cursor = start;
+	ddi_dest_range[0] = start;
+	ddi_dest_range[1] = end;
 	return 0;
 }
 

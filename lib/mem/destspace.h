@@ -10,6 +10,7 @@
 #ifndef _DD_DESTSPACE_H
 #define _DD_DESTSPACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,14 @@ struct ddi_dest {
 int ddi_dest_add(struct ddi_dest *d, size_t len);
 void ddi_dest_del(struct ddi_dest *d);
 struct ddi_dest *ddi_dest_find(const void *addr);
+
+/* The range that is reserved, or 0 and 0; set once. */
+extern uintptr_t ddi_dest_range[2];
+
+/* Whether memory overlaps the range: it is no source for a request. */
+static inline bool ddi_dest_has(const void *addr, size_t len)
+{
+	return (uintptr_t)addr < ddi_dest_range[1] && (uintptr_t)addr + len > ddi_dest_range[0];
+}
 
 #endif /* _DD_DESTSPACE_H */

@@ -105,6 +105,16 @@ static int64_t request_try(struct ddi_proxy *p, const struct ddi_request *r,
 	return ret;
 }
 
+DD_API int64_t ddi_request_try(struct ddi_proxy *p, const struct ddi_request *r)
+{
+	struct ddi_proxy *busy;
+	int64_t ret = request_try(p, r, &busy);
+
+	if (busy != p)
+		proxy_release(busy);
+	return ret;
+}
+
 /* Wait until no request of @busy is under way, or a slice. */
 static void request_pause(struct ddi_proxy *p, struct ddi_proxy *busy)
 {

@@ -21,7 +21,7 @@ struct ddi_request {
 	char *local;
 	const char *remote;	/* of the proxy */
 	size_t len;
-	unsigned int flags;	/* DD_PUT_NOTIFY */
+	unsigned int flags;	/* DD_PUT_NOTIFY; for ddi_request_try() also DD_PUT_COPY */
 	bool get;
 	struct ddi_near *near;	/* of the library and this thread */
 };
@@ -33,6 +33,9 @@ struct ddi_request {
  * wait, too.
  */
 int64_t ddi_request(struct ddi_proxy *p, const struct ddi_request *r, bool async);
+
+/* Begin a request of less than 2 GiB, or -EBUSY: the peer has others that are waited for. */
+int64_t ddi_request_try(struct ddi_proxy *p, const struct ddi_request *r);
 
 /*
  * Whether that request is done: 0, -EAGAIN, or why it has failed, also if its source may be used

@@ -20,7 +20,7 @@ static int import_begin(struct ddi_proxy *p)
 	struct dd_import_attr attr = {
 		.size = sizeof(attr), .node = p->peer->node, .key_class = DD_KEY_BUFFER,
 		.rights = DD_CAN_PUT | DD_CAN_GET, .depth = DDI_PROXY_DEPTH,
-		.flags = DD_IMPORT_WHEN_EXPORTED | DD_IMPORT_MAY,
+		.flags = DD_IMPORT_WHEN_EXPORTED | DD_IMPORT_MAY, .list = p->list,
 	};
 
 	ddi_key(attr.key, p->peer->pid, p->number, p->kind);

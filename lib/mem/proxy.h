@@ -25,6 +25,8 @@
  * @number: of the buffer
  * @waiting: threads that wait for its requests, of other proxies; the end waits for these
  * @kind: of its key
+ * @list: note list for a note when the import is made or has failed, or 0; set before
+ *	ddi_proxy_begin()
  * @local: the exporter is on this node
  */
 struct ddi_proxy {
@@ -35,6 +37,7 @@ struct ddi_proxy {
 	uint32_t waiting;
 	char kind;
 	bool local;
+	int list;
 };
 
 /* Begin an import of a buffer, also before it is exported: 0 or an error of dd_import_begin(). */
