@@ -16,11 +16,12 @@ SELFTEST_NET	:= $(call selftest_names,net,net)
 SELFTEST_LIB	:= $(call selftest_names,lib,lib)
 SELFTEST_RMEM	:= $(call selftest_names,rmem,rm)
 SELFTEST_VMMC	:= $(call selftest_names,vmmc,vm)
+SELFTEST_SBL	:= $(call selftest_names,sbl,sb)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
-		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) intruder)
+		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) $(SELFTEST_SBL) intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -80,8 +81,16 @@ $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/vmmc/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,vmmc/worker.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,vmmc/vm.o lib/worker.o lib/tap.o) \
 		$(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+# One of them uses both libraries.
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/sbl/%.o \
+		$(addprefix $(BUILD)/obj/selftests/,sbl/sb.o lib/worker.o lib/tap.o) \
+		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
@@ -111,7 +120,7 @@ $(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,\
 
 CHECKS += check-selftests
 check-selftests:
-	@echo 1..3; n=0 bad=0; for of in ddp rmem vmmc; do n=$$((n + 1)); \
+	@echo 1..4; n=0 bad=0; for of in ddp rmem vmmc sbl; do n=$$((n + 1)); \
 	selftests/coverage.sh selftests/$$of/coverage && verdict=ok || verdict="not ok"; \
 	echo "$$verdict $$n each requirement is named by a test ($$of)"; \
 	[ "$$verdict" = ok ] || bad=1; done; [ $$bad = 0 ]

@@ -26,7 +26,7 @@
 
 #include "asleep.h"
 #include "dd_mem.h"
-#include "worker.h"
+#include "vm.h"
 
 /* ---- jobs of the exporter ------------------------------------------------------ */
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "worker.h"
+#include "vm.h"
 
 static int32 own[WORDS] __attribute__((aligned(PAGE)));
 static int32 message[16];

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "worker.h"
+#include "vm.h"
 
 #define ROUNDS	200
 

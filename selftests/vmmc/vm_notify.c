@@ -24,7 +24,7 @@
 
 #include "asleep.h"
 #include "dd_mem.h"
-#include "worker.h"
+#include "vm.h"
 
 #define WINDOW	256
 

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "worker.h"
+#include "vm.h"
 
 static struct worker *owner;
 static vmmc_imphandle_t imp;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "worker.h"
+#include "vm.h"
 
 #define BULK	(64 * WORDS)
 

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "worker.h"
+#include "vm.h"
 
 #define PLACES	400	/* of a call, at most, where it is interrupted; of an import, a tenth */
 

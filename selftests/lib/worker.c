@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Workers are forked by a process that never calls vmmc.h: on User-Mode Linux a child that maps
+ * Workers are forked by a process that never calls the library: on User-Mode Linux a child that maps
  * memory where its parent has memory may see the parent's. They have the addresses of the test's
  * functions.
  */
@@ -28,7 +28,7 @@
 
 #define STRANGER_UID	12345
 
-int32 *board;
+int *board;
 bool far;
 
 struct worker {
@@ -62,7 +62,7 @@ static long limited_start(long a, long b, long c)
 	const struct rlimit l = { .rlim_cur = 64 << 20, .rlim_max = 64 << 20 };
 
 	/* The device may be root's, so root opens it; the memory is charged to the real user. */
-	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(STRANGER_UID, 0, 0) || vmmc_MyPid() < 0 ||
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(STRANGER_UID, 0, 0) || worker_known() ||
 	    setuid(STRANGER_UID))
 		_exit(1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -225,15 +225,6 @@ void worker_end(struct worker *w)
 	while (TEMP_FAILURE_RETRY(read(w->control, &byte, 1)) > 0)
 		;
 	worker_forget(w);
-}
-
-vmmc_node_t node_there(void)
-{
-	vmmc_node_t node = vmmc_MyNode();
-
-	if (far)
-		node.number = atoi(getenv("DDP_PEER_NODE"));
-	return node;
 }
 
 bool soon(bool (*condition)(void))

@@ -4,21 +4,20 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#ifndef _VMMC_WORKER_H
-#define _VMMC_WORKER_H
+#ifndef _DD_TESTS_WORKER_H
+#define _DD_TESTS_WORKER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "tap.h"
-#include "vmmc.h"
 
 #define PAGE	4096
 #define WORDS	(PAGE / 4)		/* of a page */
 #define BOARD	(256 * WORDS)		/* words */
 
 /* Memory that all processes share. */
-extern int32 *board;
+extern int *board;
 
 /* The workers are at node 2, this process is at node 1. */
 extern bool far;
@@ -31,7 +30,7 @@ enum where {
 
 struct worker;
 
-/* A new process. Called before any call of vmmc.h in this one. */
+/* A new process. Called before any call of the library in this one. */
 struct worker *worker_new(enum where where);
 
 /* Call a function in a worker, and return its result. */
@@ -50,8 +49,8 @@ void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
 void worker_forget(struct worker *w);	/* that has ended */
 
-/* The node of the workers THERE. */
-vmmc_node_t node_there(void);
+/* Of each program: make the process known to others by a call of the library; 0 or an error. */
+int worker_known(void);
 
 /* Whether a condition becomes true within ten seconds. */
 bool soon(bool (*condition)(void));
@@ -59,4 +58,4 @@ bool soon(bool (*condition)(void));
 /* The status of a shell command. */
 int run(const char *command);
 
-#endif /* _VMMC_WORKER_H */
+#endif /* _DD_TESTS_WORKER_H */
