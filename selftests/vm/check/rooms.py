@@ -34,6 +34,7 @@ LIB = {
     "mem": "core",
     "ddp": "core conn",
     "vmmc": "core mem",
+    "sbl": "core mem",
 }
 FOLDERS = ("kernel/*", "lib/*", "tools/*")
 # Circles of these are not refused yet.
