@@ -79,11 +79,10 @@ struct dd_track *dd_track_new(struct dd_stores *stores, unsigned long npages)
 
 /*
  * Whether [@at, @end) of the caller can be replaced: no other process sees the memory, and the
- * process may do to it only what it may do to a region.
+ * process may load and store.
  */
 static int track_replaceable(unsigned long at, unsigned long end)
 {
-	const vm_flags_t no = VM_SHARED | VM_EXEC | VM_SPECIAL | VM_HUGETLB;
 	struct vm_area_struct *vma;
 	int err = 0;
 
@@ -95,7 +94,7 @@ static int track_replaceable(unsigned long at, unsigned long end)
 			err = -EFAULT;
 			break;
 		}
-		if (vma->vm_flags & no)
+		if (vma->vm_flags & (VM_SHARED | VM_SPECIAL | VM_HUGETLB))
 			err = -EOPNOTSUPP;
 	}
 	mmap_read_unlock(current->mm);

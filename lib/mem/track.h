@@ -30,10 +30,10 @@ struct dd;
  * pages, mapped readable and writable, of this process alone, and not tracked yet. No other thread
  * stores to it during the call. System calls with O_DIRECT, vmsplice(2), process_vm_readv(2),
  * futexes and mutexes that processes share do not work in it, nor munmap(2) or mprotect(2) of a
- * part. It is not in core dumps, and a child of fork() does not inherit it.
+ * part. It is not executable, not in core dumps, and a child of fork() does not inherit it.
  *
  * Returns the number of its region, > 0; -EINVAL; -EFAULT (not all of it is mapped, readable and
- * writable); -EOPNOTSUPP (shared, executable, of a device, or huge pages that were asked for);
+ * writable); -EOPNOTSUPP (shared, of a device, or huge pages that were asked for);
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
  */
 int ddi_track(struct dd *h, void *addr, size_t len);

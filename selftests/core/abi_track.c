@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tracked regions: which stores are reported, and that none is lost.
+ * Tracked regions: which stores are reported, that none is lost, and waits for them; regions in
+ * place of other memory.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include "mem.h"
 
 #define PAGES	130ul
@@ -311,6 +315,455 @@ TEST_F(track, a_mapping_keeps_the_pages)
 	EXPECT_EQ(used, memlock_used(&self->r));
 	ASSERT_EQ(0, munmap(self->m.at, self->m.len));
 	EXPECT_TRUE(WAIT_FOR(memlock_used(&self->r) <= used - (long long)self->m.len));
+}
+
+/* ---- finding what was stored to -------------------------------------------- */
+
+#define FOREVER		(~0ull)
+
+/* The next region after @id that was stored to, or 0 and errno. */
+static __u32 stored(const struct raw *r, __u32 id, __u64 timeout)
+{
+	struct dd_region_stored s = { .size = sizeof(s), .region = id, .timeout = timeout };
+
+	errno = 0;
+	return raw_ioctl(r, DD_IOC_REGION_STORED, &s) ? 0 : s.region;
+}
+
+static __u32 stores(const struct raw *r)
+{
+	return __atomic_load_n(&((struct dd_area_head *)r->area)->stores, __ATOMIC_ACQUIRE);
+}
+
+#define EXPECT_NONE_STORED(r, id) do {					\
+	EXPECT_EQ(0, stored(r, id, 0));					\
+	EXPECT_EQ(EAGAIN, errno);					\
+} while (0)
+
+TEST_F(track, regions_that_were_stored_to_are_found)
+{
+	const struct raw *r = &self->r;
+	struct dd_region_alloc a;
+	struct mem more[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_OK(alloc(r, &a, &more[i]));
+	EXPECT_NONE_STORED(r, 0);
+	EXPECT_EQ(0, more[1].at[PAGE]);
+	EXPECT_NONE_STORED(r, 0);
+	more[2].at[0] = 1;
+	more[0].at[(PAGES - 1) * PAGE] = 1;
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(more[0].id, stored(r, 0, 0));
+		EXPECT_EQ(more[0].id, stored(r, 0, FOREVER));
+		EXPECT_EQ(more[2].id, stored(r, more[0].id, 0));
+		EXPECT_NONE_STORED(r, more[2].id);
+		EXPECT_NONE_STORED(r, 0xffffffff);
+	}
+	/* A page that is not fetched remains. */
+	ASSERT_OK(fetch_to(r, more[0].id, 0, PAGES - 1, self->bits));
+	EXPECT_EQ(more[0].id, stored(r, 0, 0));
+	EXPECT_ERR(EFAULT, fetch_to(r, more[0].id, PAGES - 1, 1, NULL));
+	EXPECT_EQ(more[0].id, stored(r, 0, 0));
+	ASSERT_OK(fetch_to(r, more[0].id, PAGES - 1, 1, self->bits));
+	EXPECT_EQ(more[2].id, stored(r, 0, 0));
+	/* What has ended is not found. */
+	ASSERT_OK(raw_op(r, DD_IOC_REGION_FREE, more[2].id));
+	EXPECT_NONE_STORED(r, 0);
+	more[2].at[PAGE] = 1;
+	EXPECT_NONE_STORED(r, 0);
+}
+
+TEST_F(track, a_word_shows_that_there_was_a_store)
+{
+	const struct raw *r = &self->r;
+	__u32 before = stores(r), after;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(i ? 1 : 0, *page(self, 5));
+		EXPECT_EQ(before, stores(r));
+		*page(self, 5) = 1;
+		after = stores(r);
+		EXPECT_NE(before, after);
+		/* The page is mapped for stores. */
+		*page(self, 5) = 1;
+		EXPECT_EQ(after, stores(r));
+		*page(self, 6 + i) = 1;
+		EXPECT_NE(after, stores(r));
+		after = stores(r);
+		ASSERT_OK(fetch(self));
+		EXPECT_EQ(after, stores(r));
+		before = after;
+	}
+}
+
+/* A thread that fetches what is stored, until the context ends or a wait fails. */
+struct fetcher {
+	FIXTURE_DATA(track) *self;
+	__u64 timeout;
+	pthread_t thread;
+	unsigned long fetched;
+	int error;
+	long sleeps;
+	bool waits;
+};
+
+static void *fetch_until_error(void *arg)
+{
+	struct fetcher *f = arg;
+	struct rusage before, after;
+
+	getrusage(RUSAGE_THREAD, &before);
+	__atomic_store_n(&f->waits, true, __ATOMIC_RELEASE);
+	while (stored(&f->self->r, 0, f->timeout) == f->self->m.id && !fetch(f->self))
+		__atomic_fetch_add(&f->fetched, 1, __ATOMIC_RELEASE);
+	f->error = errno;
+	getrusage(RUSAGE_THREAD, &after);
+	f->sleeps = after.ru_nvcsw - before.ru_nvcsw;
+	return NULL;
+}
+
+static unsigned long fetched(const struct fetcher *f)
+{
+	return __atomic_load_n(&f->fetched, __ATOMIC_ACQUIRE);
+}
+
+static int fetcher_start(FIXTURE_DATA(track) *self, struct fetcher *f, __u64 timeout)
+{
+	*f = (struct fetcher){ .self = self, .timeout = timeout };
+	return pthread_create(&f->thread, NULL, fetch_until_error, f);
+}
+
+/* The first store after each fetch wakes the thread; a lost one would be waited for in vain. */
+TEST_F(track, each_first_store_ends_a_wait)
+{
+	unsigned long i, n = dd_count(5000);
+	struct fetcher f;
+	double end;
+
+	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
+	for (i = 0; i < n; i++) {
+		*page(self, i % PAGES) = i;
+		/* When it has been fetched, the next one may come before the thread sleeps. */
+		for (end = dd_now() + dd_patience() / 1e3; stored(&self->r, 0, 0); sched_yield())
+			ASSERT_LT(dd_now(), end);
+	}
+	ASSERT_EQ(0, munmap(self->r.area, DD_AREA_SIZE));
+	ASSERT_EQ(0, pthread_join(f.thread, NULL));
+	EXPECT_EQ(ESTALE, f.error);
+	EXPECT_LE(n, f.fetched);
+}
+
+/* Neither loads, nor notes, nor stores of others, nor stores to what is not tracked wake it. */
+TEST_F(track, without_a_store_a_wait_is_one_sleep)
+{
+	struct dd_segment_make s = mem_segment(&self->m, "abi_track_sleep");
+	struct dd_list_make list;
+	struct dd_import_make i;
+	struct fetcher f;
+	struct raw im;
+	int k;
+
+	ASSERT_OK(raw_open(&im));
+	ASSERT_OK(mem_list(&self->r, &list));
+	s.list = list.list;
+	s.window = 16;
+	ASSERT_OK(mem_export(&self->r, &s));
+	ASSERT_OK(mem_import(&im, &s, DD_RIGHT_PUT, &i));
+	ASSERT_EQ(0, fetcher_start(self, &f, 300000000));
+	ASSERT_TRUE(WAIT_FOR(f.waits));
+	for (k = 0; k < 10; k++) {
+		EXPECT_EQ(k ? '1' : 0, self->m.at[5 * PAGE]);
+		ASSERT_EQ(1, mem_put(&im, &i, "12345678", 5 * PAGE, 8, DD_SQE_NOTIFY));
+		EXPECT_EQ(0, stored(&self->r, 0, 0));
+		usleep(1000);
+	}
+	ASSERT_EQ(0, pthread_join(f.thread, NULL));
+	EXPECT_EQ(ETIMEDOUT, f.error);
+	EXPECT_EQ(0, f.fetched);
+	EXPECT_EQ(1, f.sleeps);
+	raw_close(&im);
+}
+
+static void nothing(int sig)
+{
+}
+
+TEST_F(track, a_wait_ends_by_time_or_signal)
+{
+	const struct sigaction sa = { .sa_handler = nothing };
+	struct fetcher f;
+
+	ASSERT_WAITS(50, ASSERT_EQ(0, stored(&self->r, 0, 50000000)));
+	EXPECT_NONE_STORED(&self->r, 0);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
+	ASSERT_TRUE(WAIT_FOR(f.waits));
+	/* It may not sleep yet. */
+	ASSERT_TRUE(WAIT_FOR(pthread_kill(f.thread, SIGUSR1) || f.error));
+	ASSERT_EQ(0, pthread_join(f.thread, NULL));
+	EXPECT_EQ(EINTR, f.error);
+}
+
+TEST(a_waiter_is_killed)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		struct raw r;
+
+		CHILD_CHECK(raw_open(&r) >= 0);
+		stored(&r, 0, FOREVER);
+		_exit(1);
+	}
+	ASSERT_TRUE(WAIT_FOR(asleep_in(pid, SYS_ioctl)));
+	ASSERT_EQ(0, kill(pid, SIGKILL));
+	EXPECT_EQ(SIGKILL, WTERMSIG(wait_child(pid)));
+}
+
+TEST_F(track, a_wait_goes_on_when_a_region_ends)
+{
+	struct dd_region_alloc a;
+	struct fetcher f;
+	struct mem m;
+
+	ASSERT_OK(alloc(&self->r, &a, &m));
+	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
+	ASSERT_TRUE(WAIT_FOR(f.waits));
+	ASSERT_OK(raw_op(&self->r, DD_IOC_REGION_FREE, m.id));
+	/* Counted, but nothing to fetch. */
+	m.at[0] = 1;
+	ASSERT_EQ(0, munmap(m.at, m.len));
+	EXPECT_EQ(0, f.fetched);
+	self->m.at[0] = 1;
+	ASSERT_TRUE(WAIT_FOR(fetched(&f)));
+	ASSERT_EQ(0, munmap(self->r.area, DD_AREA_SIZE));
+	ASSERT_EQ(0, pthread_join(f.thread, NULL));
+	EXPECT_EQ(ESTALE, f.error);
+	/* The word has ended with the context. */
+	self->m.at[PAGE] = 1;
+	EXPECT_EQ(1, self->m.at[PAGE]);
+}
+
+/* ---- regions in place of other memory ---------------------------------------- */
+
+static int alloc_at(const struct raw *r, const void *at, size_t len, struct dd_region_alloc *a)
+{
+	*a = (struct dd_region_alloc){ .size = sizeof(*a), .flags = DD_REGION_TRACK,
+				       .length = len, .address = (uintptr_t)at };
+	return raw_ioctl(r, DD_IOC_REGION_ALLOC, a);
+}
+
+/* Replaces memory as a library does. */
+static int replace(const struct raw *r, void *at, size_t len, struct mem *m)
+{
+	struct dd_region_alloc a;
+
+	if (alloc_at(r, at, len, &a))
+		return -1;
+	*m = (struct mem){ a.region, a.length, at };
+	return mmap(at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, r->fd,
+		    a.offset) == at ? 0 : -1;
+}
+
+static char data[3 * PAGE] __attribute__((aligned(PAGE))) = { [PAGE] = 'd' };
+static char bss[3 * PAGE] __attribute__((aligned(PAGE)));
+static const char constant[2 * PAGE] __attribute__((aligned(PAGE))) = { 1 };
+
+static void check_replaced(struct __test_metadata *_metadata, FIXTURE_DATA(track) *self, char *at)
+{
+	char before[3 * PAGE];
+	struct mem m;
+	int fds[2];
+
+	at[0] = 'a';
+	at[2 * PAGE + 17] = 'b';
+	memcpy(before, at, sizeof(before));
+	ASSERT_OK(replace(&self->r, at, 2 * PAGE, &m));
+	EXPECT_NONE_STORED(&self->r, 0);
+	EXPECT_EQ(0, memcmp(before, at, sizeof(before)));
+	at[2 * PAGE] = 'c';
+	EXPECT_NONE_STORED(&self->r, 0);
+	at[PAGE + 8] = 'e';
+	EXPECT_EQ(m.id, stored(&self->r, 0, 0));
+	ASSERT_OK(fetch_to(&self->r, m.id, 0, 2, self->bits));
+	EXPECT_EQ(2, self->bits[0]);
+	ASSERT_EQ(0, pipe(fds));
+	ASSERT_EQ(3, write(fds[1], "xyz", 3));
+	ASSERT_EQ(3, read(fds[0], at + PAGE - 1, 3));
+	ASSERT_OK(fetch_to(&self->r, m.id, 0, 2, self->bits));
+	EXPECT_EQ(3, self->bits[0]);
+	EXPECT_EQ('y', at[PAGE]);
+	EXPECT_EQ(1, __atomic_add_fetch((int *)(at + 128), 1, __ATOMIC_SEQ_CST));
+	ASSERT_OK(fetch_to(&self->r, m.id, 0, 2, self->bits));
+	EXPECT_EQ(1, self->bits[0]);
+}
+
+TEST_F(track, memory_of_any_kind_is_replaced)
+{
+	char *heap, stack[4 * PAGE], *own;
+	char name[] = "/tmp/abi_track.XXXXXX";
+	int fd;
+
+	check_replaced(_metadata, self, data);
+	check_replaced(_metadata, self, bss);
+	heap = sbrk(0);
+	heap = (char *)(((uintptr_t)heap + PAGE - 1) & -PAGE);
+	ASSERT_EQ(0, brk(heap + 4 * PAGE));
+	check_replaced(_metadata, self, heap);
+	memset(stack, 0, sizeof(stack));
+	check_replaced(_metadata, self, (char *)(((uintptr_t)stack + PAGE - 1) & -PAGE));
+	own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, own);
+	check_replaced(_metadata, self, own);
+	fd = mkstemp(name);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, unlink(name));
+	ASSERT_EQ(0, ftruncate(fd, 3 * PAGE));
+	own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	ASSERT_NE(MAP_FAILED, own);
+	check_replaced(_metadata, self, own);
+	close(fd);
+}
+
+TEST_F(track, memory_that_is_not_the_process_own_is_not_replaced)
+{
+	const struct raw *r = &self->r;
+	const int rw = PROT_READ | PROT_WRITE, anon = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *all = mmap(NULL, 8 * PAGE, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long long used = memlock_used(r);
+	struct dd_region_alloc a;
+	int fd;
+
+	ASSERT_NE(MAP_FAILED, all);
+	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, all, PAGE, &a));
+	/* Only a part. */
+	ASSERT_NE(MAP_FAILED, mmap(all, 8 * PAGE, rw, anon | MAP_FIXED, -1, 0));
+	memset(all, 0x5a, 8 * PAGE);
+	ASSERT_EQ(0, munmap(all + 3 * PAGE, PAGE));
+	EXPECT_ERR(EFAULT, alloc_at(r, all, 4 * PAGE, &a));
+	EXPECT_ERR(EFAULT, alloc_at(r, all + 2 * PAGE, 3 * PAGE, &a));
+	EXPECT_ERR(EFAULT, alloc_at(r, all + 3 * PAGE, PAGE, &a));
+	/* Rounded up. */
+	EXPECT_ERR(EFAULT, alloc_at(r, all, 3 * PAGE + 1, &a));
+	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_READ));
+	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
+	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_WRITE));
+	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
+	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_NONE));
+	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
+	EXPECT_ERR(EFAULT, alloc_at(r, constant, PAGE, &a));
+	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, self->m.at, PAGE, &a));
+	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, r->area, PAGE, &a));
+	EXPECT_ERR(EFAULT, alloc_at(r, (void *)-(2 * PAGE), 2 * PAGE, &a));
+	EXPECT_ERR(EFAULT, alloc_at(r, (void *)0xffff888000000000, PAGE, &a));
+	/* The last page of a file is behind its end. */
+	fd = memfd_create("abi_track", 0);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, ftruncate(fd, PAGE));
+	ASSERT_EQ(all, mmap(all, 2 * PAGE, rw, MAP_PRIVATE | MAP_FIXED, fd, 0));
+	EXPECT_ERR(EFAULT, alloc_at(r, all, 2 * PAGE, &a));
+	/* Only tracked regions, only whole pages. */
+	EXPECT_ERR(EINVAL, alloc_at(r, all + 8, PAGE, &a));
+	a = (struct dd_region_alloc){ .size = sizeof(a), .length = PAGE,
+				      .address = (uintptr_t)all };
+	EXPECT_ERR(EINVAL, raw_ioctl(r, DD_IOC_REGION_ALLOC, &a));
+	EXPECT_TRUE(WAIT_FOR(memlock_used(r) == used));
+	EXPECT_EQ(0x5a, all[4 * PAGE]);
+	close(fd);
+}
+
+/* ---- debuggers, futexes ------------------------------------------------------ */
+
+TEST_F(track, debuggers_load_and_store)
+{
+	char *at = self->m.at + 3 * PAGE, buf[2 * PAGE] = { 0 };
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	const struct iovec here = { buf, 8 }, there = { at, 8 };
+
+	SKIP_ON_UM("has no access to mappings by page number");
+	ASSERT_LE(0, fd);
+	memcpy(at + PAGE - 4, "abcdefgh", 8);
+	ASSERT_OK(fetch(self));
+	EXPECT_EQ(3ull << 3, self->bits[0]);
+	EXPECT_EQ(2 * PAGE, pread(fd, buf, 2 * PAGE, (uintptr_t)at));
+	EXPECT_EQ(0, memcmp(buf, at, 2 * PAGE));
+	EXPECT_EQ(PAGES, only(self));
+	/* A store of a debugger is one of the process. */
+	EXPECT_EQ(2, pwrite(fd, "XY", 2, (uintptr_t)at + 7));
+	EXPECT_EQ('Y', at[8]);
+	EXPECT_EQ(self->m.id, stored(&self->r, 0, 0));
+	EXPECT_EQ(3, only(self));
+	/* From the last byte of one page to the first of the next one. */
+	EXPECT_EQ(2, pwrite(fd, "ZW", 2, (uintptr_t)at + PAGE - 1));
+	EXPECT_EQ('W', at[PAGE]);
+	ASSERT_OK(fetch(self));
+	EXPECT_EQ(3ull << 3, self->bits[0]);
+	ASSERT_EQ(0, mprotect(self->m.at, PAGES * PAGE, PROT_READ));
+	EXPECT_EQ(-1, pwrite(fd, "!", 1, (uintptr_t)at));
+	EXPECT_NE('!', *at);
+	EXPECT_EQ(PAGES, only(self));
+	/* This call needs pages that can be pinned. */
+	EXPECT_EQ(-1, process_vm_readv(getpid(), &here, 1, &there, 1, 0));
+	close(fd);
+}
+
+TEST_F(track, a_tracer_loads_and_stores)
+{
+	pid_t pid;
+	int status;
+
+	SKIP_ON_UM("has no access to mappings by page number");
+	pid = fork_child();
+	if (!pid) {
+		struct dd_region_alloc a;
+		struct raw r;
+		struct mem m;
+
+		CHILD_CHECK(raw_open(&r) >= 0);
+		CHILD_CHECK(replace(&r, bss, sizeof(bss), &m) == 0);
+		*(volatile long *)bss = 4711;
+		CHILD_CHECK(fetch_to(&r, m.id, 0, 3, &a) == 0);
+		/* The tracer needs a process that may be dumped; this one has changed its user. */
+		CHILD_CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
+		CHILD_CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
+		raise(SIGSTOP);
+		CHILD_CHECK(stored(&r, 0, 0) == m.id);
+		CHILD_CHECK(*(volatile long *)bss == 4712);
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	errno = 0;
+	EXPECT_EQ(4711, ptrace(PTRACE_PEEKDATA, pid, bss, NULL));
+	EXPECT_EQ(0, errno);
+	EXPECT_EQ(0, ptrace(PTRACE_POKEDATA, pid, bss, 4712l));
+	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
+	ASSERT_CHILD_OK(pid);
+}
+
+static void *wait_for_one(void *arg)
+{
+	int *word = arg;
+
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	return NULL;
+}
+
+TEST_F(track, private_futexes_work)
+{
+	int *word = (int *)self->m.at;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_one, word));
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	EXPECT_LE(0, syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_ERR(EFAULT, syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0));
+	EXPECT_EQ(0, only(self));
 }
 
 /* ---- stores and fetches at the same time ---------------------------------- */

@@ -515,8 +515,8 @@ struct dd_info {
  *
  * Errors: %EINVAL (length 0; @address), %EDQUOT, %ENOMEM (also for more than the machine's
  * memory, or than the memory cgroup may have), %ENOSPC; with @address also %EFAULT (not all
- * pages there are mapped, readable and writable), %EOPNOTSUPP (memory that is shared,
- * executable, of a device, or of huge pages that were asked for), %EINTR.
+ * pages there are mapped, readable and writable), %EOPNOTSUPP (memory that is shared, of a
+ * device, or of huge pages that were asked for), %EINTR.
  */
 struct dd_region_alloc {
 	__u32 size;
