@@ -9,8 +9,9 @@
  * until the fetch that has cleared it returns: a store is reported by that fetch, whose
  * caller looks at the page afterwards, or it faults, and the next fetch reports it.
  *
- * A store that sets a bit is counted afterwards, which wakes who waits for one: a waiter that
- * reads the count, and then finds no bit set, sleeps until the count has changed.
+ * Setting a bit is counted, and wakes waiters, before the page is mapped writable: a waiter
+ * that reads the count, and then finds no bit set, sleeps until the count changes; and a thread
+ * that has stored reads another count than before the bit was set.
  */
 #include <linux/mm.h>
 #include <linux/rwsem.h>
@@ -44,16 +45,6 @@ void dd_stores_end(struct dd_stores *stores)
 {
 	spin_lock_irq(&stores->wait.lock);
 	stores->word = NULL;
-	wake_up_locked(&stores->wait);
-	spin_unlock_irq(&stores->wait.lock);
-}
-
-static void stores_count(struct dd_stores *stores)
-{
-	spin_lock_irq(&stores->wait.lock);
-	WRITE_ONCE(stores->count, stores->count + 1);
-	if (stores->word)
-		WRITE_ONCE(*stores->word, stores->count);
 	wake_up_locked(&stores->wait);
 	spin_unlock_irq(&stores->wait.lock);
 }
@@ -128,11 +119,23 @@ int dd_track_copy(unsigned long address, void **pages, unsigned long npages)
 	return err;
 }
 
-/* Record a store to page @index; the lock is held for reading. */
+/*
+ * Record a store to page @index. A bit that is set has been counted when this returns: another
+ * thread that has set it may not have counted it yet, and has the lock.
+ */
 static void track_set(struct dd_track *track, unsigned long index)
 {
-	if (!test_and_set_bit(index, track->dirty))
-		stores_count(track->stores);
+	struct dd_stores *stores = track->stores;
+
+	lockdep_assert_held(&track->lock);
+	spin_lock_irq(&stores->wait.lock);
+	if (!test_and_set_bit(index, track->dirty)) {
+		WRITE_ONCE(stores->count, stores->count + 1);
+		if (stores->word)
+			WRITE_ONCE(*stores->word, stores->count);
+		wake_up_locked(&stores->wait);
+	}
+	spin_unlock_irq(&stores->wait.lock);
 }
 
 /* Map @page, the page @index of the region, where @vmf has faulted. */
@@ -215,9 +218,11 @@ static void track_restore(struct dd_track *track, unsigned long first, unsigned 
 {
 	unsigned long i;
 
+	down_read(&track->lock);
 	for (i = 0; i < n; i++)
 		if (words[i / 64] & BIT_ULL(i % 64))
 			track_set(track, first + i);
+	up_read(&track->lock);
 }
 
 /**
