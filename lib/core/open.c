@@ -150,8 +150,9 @@ DD_API int dd_shutdown(struct dd *h)
 
 	for (int i = 0; h->releases[i]; i++)
 		h->releases[i](h);
-	munmap(h->area, DD_AREA_SIZE);
+	/* Asks the kernel about regions, which end with the area. */
 	ddi_region_release(h);
+	munmap(h->area, DD_AREA_SIZE);
 	close(h->fd);
 	handle_free(h);
 	return 0;

@@ -96,8 +96,8 @@ static bool region_mapped(struct dd *h, const struct ddi_region *r, const char *
 	struct dd_region_check c = { .size = sizeof(c), .region = r->id,
 				     .address = (uintptr_t)addr, .length = len };
 
-	/* Only dd_free() removes a mapping of the library. */
-	return r->kind != DDI_REGION_PINNED || ddi_ioctl(h, DD_IOC_REGION_CHECK, &c) >= 0;
+	/* Only dd_free() removes a mapping of the library where the program has no memory. */
+	return r->kind == DDI_REGION_DRIVER || ddi_ioctl(h, DD_IOC_REGION_CHECK, &c) >= 0;
 }
 
 /*
@@ -241,12 +241,10 @@ static void *map_in_place(struct dd *h, uint64_t offset, size_t size, void *plac
 	return NULL;
 }
 
-static void region_unmap(const struct ddi_region *r)
+/* Whether the program's memory has to be put back: the program may have unmapped it. */
+static bool region_in_place(struct dd *h, const struct ddi_region *r)
 {
-	if (r->kind == DDI_REGION_DRIVER)
-		munmap(r->addr, r->size);
-	else if (r->kind == DDI_REGION_IN_PLACE)
-		own_restore(r->addr, r->addr, r->size);
+	return r->kind == DDI_REGION_IN_PLACE && region_mapped(h, r, r->addr, r->size);
 }
 
 /* Allocate a region, and map it in @place of memory whose bytes it then has, unless that is NULL. */
@@ -282,10 +280,12 @@ int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void *place, voi
 		return ret;
 	}
 	ret = ddi_region_add(h, &r);
-	if (ret)
-		region_unmap(&r);
-	else
+	if (!ret)
 		*addr = r.addr;
+	else if (place)
+		own_restore(place, place, r.size);
+	else
+		munmap(r.addr, r.size);
 	return ret;
 }
 
@@ -309,7 +309,7 @@ int ddi_region_free(struct dd *h, const void *addr, enum ddi_region_kind kind)
 			goto out;
 	} while (h->regions[i].kind != kind);
 	r = h->regions[i];
-	if (kind == DDI_REGION_IN_PLACE) {
+	if (region_in_place(h, &r)) {
 		own = own_alloc(r.size);
 		if (!own) {
 			ret = -errno;
@@ -350,7 +350,12 @@ DD_API int dd_free(struct dd *h, void *addr)
 
 void ddi_region_release(struct dd *h)
 {
-	for (size_t i = 0; i < h->nr_regions; i++)
-		region_unmap(&h->regions[i]);
+	const struct ddi_region *r;
+
+	for (r = h->regions; r != h->regions + h->nr_regions; r++)
+		if (region_in_place(h, r))
+			own_restore(r->addr, r->addr, r->size);
+		else if (r->kind == DDI_REGION_DRIVER)
+			munmap(r->addr, r->size);
 	free(h->regions);
 }

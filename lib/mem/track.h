@@ -10,11 +10,12 @@
  *	1. reads ddi_stores(); if it is the kept number, there is nothing to send;
  *	2. goes through the regions by ddi_stored(), beginning with 0, until there is no more, gets
  *	   the pages of each by ddi_dirty(), and sends what has changed in them;
- *	3. keeps the number of step 1.
+ *	3. keeps the number of step 1, with release semantics,
  *
- * with a lock of its own held from 1 to 3. A thread that has stored finds another number in step
- * 1, or, if another thread fetches the page, waits for the lock; so when it has gone through these
- * steps, its stores have been sent. To sleep while there is nothing to send, the library calls
+ * with a lock of its own. When a thread has gone through these steps, its stores have been sent:
+ * it finds another number, or another thread, which fetches the page, has the lock. Step 1 may be
+ * done without the lock, loading the kept number with acquire semantics, if it is repeated with
+ * the lock when the numbers differ. To sleep while there is nothing to send, the library calls
  * ddi_stored() with region 0 and a timeout.
  */
 #ifndef _DD_TRACK_H
