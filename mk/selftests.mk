@@ -57,9 +57,9 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
 
 # The library's system calls fail at will.
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes upcall): $(BUILD)/obj/selftests/lib/faulty.o
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): $(BUILD)/obj/selftests/lib/faulty.o
 $(BUILD)/obj/selftests/lib/lib_direct.o: SELFTEST_CFLAGS += -Ilib/core
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes upcall): LDFLAGS += \
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): LDFLAGS += \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \

@@ -64,9 +64,10 @@ static int unmap_area(struct stage *t)
 	return close(t->fresh.fd);
 }
 
-static int alloc_region_with(struct stage *t, __u32 flags)
+static int alloc_region_with(struct stage *t, __u32 flags, const void *address)
 {
-	struct dd_region_alloc a = { .size = sizeof(a), .flags = flags, .length = 8 * PAGE };
+	struct dd_region_alloc a = { .size = sizeof(a), .flags = flags, .length = 8 * PAGE,
+				     .address = (uintptr_t)address };
 
 	t->m.id = 0;
 	t->m.at = MAP_FAILED;
@@ -79,12 +80,22 @@ static int alloc_region_with(struct stage *t, __u32 flags)
 
 static int alloc_region(struct stage *t)
 {
-	return alloc_region_with(t, 0);
+	return alloc_region_with(t, 0, NULL);
 }
 
 static int alloc_tracked(struct stage *t)
 {
-	return alloc_region_with(t, DD_REGION_TRACK);
+	return alloc_region_with(t, DD_REGION_TRACK, NULL);
+}
+
+static int alloc_in_place(struct stage *t)
+{
+	static char own[8 * PAGE] __attribute__((aligned(PAGE)));
+
+	/* The call must allocate the pages that it copies. */
+	if (madvise(own, sizeof(own), MADV_DONTNEED))
+		return -1;
+	return alloc_region_with(t, DD_REGION_TRACK, own);
 }
 
 static int free_region(struct stage *t)
@@ -626,6 +637,7 @@ PATH(open, NULL, open_device, close_device, 2)
 PATH(area_mmap, open_device, map_area, unmap_area, 1)
 PATH(region_alloc, NULL, alloc_region, free_region, 8)
 PATH(region_track, NULL, alloc_tracked, free_region, 8)
+PATH(region_track_in_place, NULL, alloc_in_place, free_region, 8)
 PATH(region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
 PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
 PATH(serve, NULL, serve, unserve, 2)
