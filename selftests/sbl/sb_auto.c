@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * sb_auto.c - SBL: automatic update
+ *
+ * Each test names the requirements that it shows. This process maps memory to buffers of a worker,
+ * of the other node if the program is run by across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "sb.h"
+
+#define MAPPED	8			/* pages of a buffer */
+
+/* ---- jobs of the exporter ------------------------------------------------------ */
+
+#define NOTED	(100 * WORDS)		/* number of notifications, then offsets and values */
+
+static void note(Int32 *where, Int32 what)
+{
+	int n = board[NOTED];
+
+	board[NOTED + 1 + 2 * n] = where - board;
+	board[NOTED + 2 + 2 * n] = what;
+	__atomic_store_n(&board[NOTED], n + 1, __ATOMIC_RELEASE);
+}
+
+static long job_export(long at, long words, long id)
+{
+	return SBL_ExportRecvBuf(board + at, words, id, NULL, 0);
+}
+
+static long job_export_notifying(long at, long words, long id)
+{
+	return SBL_ExportRecvBuf(board + at, words, id, note, 0);
+}
+
+static long job_unexport(long id, long b, long c)
+{
+	return SBL_UnexportRecvBuf(id);
+}
+
+static long job_block(long block, long b, long c)
+{
+	if (block)
+		SBL_BlockNotifications();
+	return block ? 0 : SBL_UnblockNotifications();
+}
+
+/* ---- this process ---------------------------------------------------------------- */
+
+static struct worker *owner;
+static Int32 *proxy;
+static int nwords;
+static Int32 memory[MAPPED * WORDS] __attribute__((aligned(PAGE)));
+
+static int import(unsigned int id)
+{
+	return SBL_ImportRecvBuf(node_there(), worker_pid(owner), id, &proxy, &nwords);
+}
+
+static void begin(void)
+{
+	owner = worker_new(THERE);
+	memset(board, 0, BOARD * 4);
+	memset(memory, 0, sizeof(memory));
+}
+
+/* The owner exports @words from the beginning of the board, and this process imports them. */
+static void begin_with(long words)
+{
+	begin();
+	check_eq(worker_do(owner, job_export, 0, words, 1), SBL_Success);
+	check_eq(import(1), SBL_Success);
+}
+
+static void begin_mapped(long words)
+{
+	begin_with(words);
+	check_eq(SBL_Map(memory, proxy, words, 0), SBL_Success);
+}
+
+static void end(void)
+{
+	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+	worker_end(owner);
+}
+
+static void end_mapped(void)
+{
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	end();
+}
+
+static void store(Int32 *word, Int32 value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* ---- what is sent -------------------------------------------------------------------- */
+
+static Int32 data[WORDS] __attribute__((aligned(PAGE))) = { 5 };
+
+TEST(SBL_16_stores_to_memory_of_any_kind)
+{
+	Int32 *heap = aligned_alloc(PAGE, PAGE);
+	Int32 *anonymous = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	Int32 *places[] = { data, memory, heap, anonymous };
+
+	begin_with(WORDS);
+	data[1] = heap[1] = anonymous[1] = 8;
+	for (int i = 0; i < 4; i++) {
+		Int32 kept = places[i][1];
+
+		check_eq(SBL_Map(places[i], proxy, WORDS, 0), SBL_Success);
+		check_eq(places[i][1], kept);
+		store(places[i] + 7, 100 + i);
+		check(arrives(board + 7, 100 + i));
+		store(places[i] + WORDS - 1, 200 + i);
+		check(arrives(board + WORDS - 1, 200 + i));
+		/* The contents at the time of the call are not sent. */
+		check_eq(board[1], 0);
+		check_eq(SBL_Unmap(places[i]), SBL_Success);
+		check_eq(places[i][1], kept);
+		check_eq(places[i][7], 100 + i);
+	}
+	munmap(anonymous, PAGE);
+	free(heap);
+	end();
+}
+
+static void *store_in_thread(void *arg)
+{
+	store(memory + 30, 3);
+	return arg;
+}
+
+TEST(SBL_16_stores_by_any_means)
+{
+	static const Int32 copied[4] = { 1, 2, 3, 4 };
+	int ends[2];
+	pthread_t t;
+
+	begin_mapped(MAPPED * WORDS);
+	check_eq(pipe(ends), 0);
+	check_eq(write(ends[1], copied, sizeof(copied)), sizeof(copied));
+	/* By a system call. */
+	check_eq(read(ends[0], memory + 10, sizeof(copied)), sizeof(copied));
+	check(arrives(board + 13, 4));
+	check(!memcmp(board + 10, copied, sizeof(copied)));
+	memcpy(memory + WORDS - 2, copied, sizeof(copied));
+	check(arrives(board + WORDS + 1, 4));
+	check(!memcmp(board + WORDS - 2, copied, sizeof(copied)));
+	/* By atomic instructions, and bytes of a word. */
+	__atomic_fetch_add(memory + 20, 9, __ATOMIC_SEQ_CST);
+	check(arrives(board + 20, 9));
+	((volatile char *)(memory + 21))[1] = 2;
+	check(arrives(board + 21, 0x200));
+	/* By another thread. */
+	check_eq(pthread_create(&t, NULL, store_in_thread, NULL), 0);
+	check_eq(pthread_join(t, NULL), 0);
+	check(arrives(board + 30, 3));
+	/* The memory can be read by system calls. */
+	check_eq(write(ends[1], memory + 10, sizeof(copied)), sizeof(copied));
+	check_eq(read(ends[0], memory + 50, sizeof(copied)), sizeof(copied));
+	check(arrives(board + 53, 4));
+	close(ends[0]);
+	close(ends[1]);
+	end_mapped();
+}
+
+TEST(SBL_16_many_stores)
+{
+	begin_mapped(MAPPED * WORDS);
+	for (int n = 1; n <= 5; n++) {
+		for (int i = 0; i < MAPPED * WORDS; i++)
+			store(memory + i, i ^ n << 20);
+		for (int i = 0; i < MAPPED * WORDS; i += 97)
+			check(arrives(board + i, i ^ n << 20));
+		check(arrives(board + MAPPED * WORDS - 1, (MAPPED * WORDS - 1) ^ n << 20));
+		check(!memcmp(board, memory, sizeof(memory)));
+	}
+	end_mapped();
+}
+
+/* A mapping is exactly its words; stores beside them, in its last page, are the program's own. */
+TEST(SBL_16_SBL_12_nothing_outside_the_mapping)
+{
+	begin();
+	check_eq(worker_do(owner, job_export, 0, 3 * WORDS, 1), SBL_Success);
+	check_eq(import(1), SBL_Success);
+	check_eq(SBL_Map(memory, proxy + WORDS, WORDS + 3, 0), SBL_Success);
+	for (int i = 0; i < 3 * WORDS; i++)
+		store(memory + i, 1 + i);
+	store(memory + WORDS + 2, 77);
+	check(arrives(board + 2 * WORDS + 2, 77));
+	for (int i = 0; i < 3 * WORDS; i++) {
+		if (i < WORDS || i > 2 * WORDS + 2)
+			check_eq(board[i], 0);
+		else if (i < 2 * WORDS + 2)
+			check_eq(board[i], 1 + i - WORDS);
+	}
+	end_mapped();
+	check_eq(memory[3 * WORDS - 1], 3 * WORDS);
+}
+
+TEST(SBL_16_one_destination_for_each_address)
+{
+	Int32 *second;
+
+	begin_mapped(2 * WORDS);
+	check_eq(worker_do(owner, job_export, 4 * WORDS, 2 * WORDS, 2), SBL_Success);
+	second = proxy;
+	check_eq(import(2), SBL_Success);
+	check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_EOverlappedBufs);
+	check_eq(SBL_Map(memory + WORDS, proxy, 1, 0), SBL_EOverlappedBufs);
+	check_eq(SBL_Map(memory + 2 * WORDS, proxy, WORDS, 0), SBL_Success);
+	store(memory + 3, 3);
+	store(memory + 2 * WORDS + 3, 4);
+	check(arrives(board + 3, 3));
+	check(arrives(board + 4 * WORDS + 3, 4));
+	check_eq(board[2 * WORDS + 3], 0);
+	check_eq(SBL_Unmap(memory + 2 * WORDS), SBL_Success);
+	check_eq(SBL_UnimportRecvBuf(second), SBL_Success);
+	end();
+	/* The mapping has ended with its import. */
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
+}
+
+/* ---- order --------------------------------------------------------------------------- */
+
+#define ROUNDS	2000
+#define READY	(50 * WORDS)
+#define STOP	(51 * WORDS)
+
+static const int apart[] = { 1, 500, WORDS, 3 * WORDS + 5, (MAPPED - 1) * WORDS };
+
+/* Look at a flag, and then at the words at lower addresses: none of them may be older. */
+static long job_watch(long flag, long b, long c)
+{
+	Int32 last = 0;
+
+	store(board + READY, 1);
+	while (!__atomic_load_n(board + STOP, __ATOMIC_ACQUIRE)) {
+		last = __atomic_load_n(board + flag, __ATOMIC_ACQUIRE);
+		for (size_t i = 0; i < 5 && apart[i] <= flag; i++)
+			if (__atomic_load_n(board + flag - apart[i], __ATOMIC_ACQUIRE) < last)
+				return -1;
+	}
+	return last;
+}
+
+TEST(SBL_16_words_do_not_overtake_those_before_them)
+{
+	static const int flags[] = { 1, WORDS - 1, 2 * WORDS, MAPPED * WORDS - 1 };
+
+	begin_mapped(MAPPED * WORDS);
+	for (size_t f = 0; f < 4; f++) {
+		board[READY] = board[STOP] = 0;
+		for (size_t i = 0; i < 5; i++)
+			if (apart[i] <= flags[f])
+				store(memory + flags[f] - apart[i], 0);
+		store(memory + flags[f], 0);
+		check(arrives(board + flags[f], 0));
+		worker_begin(owner, job_watch, flags[f], 0, 0);
+		check(arrives(board + READY, 1));
+		for (Int32 n = 1; n <= ROUNDS; n++) {
+			for (size_t i = 0; i < 5; i++)
+				if (apart[i] <= flags[f])
+					store(memory + flags[f] - apart[i], n);
+			store(memory + flags[f], n);
+			if (n % 100 == 0)
+				usleep(100);
+		}
+		check(arrives(board + flags[f], ROUNDS));
+		store(board + STOP, 1);
+		check(worker_result(owner) >= 0);
+	}
+	end_mapped();
+}
+
+/* Each message carries a number: the stores before it are there when it arrives. */
+static long job_follow(long rounds, long b, long c)
+{
+	for (Int32 n = 1; n <= rounds; n++) {
+		while (__atomic_load_n(&board[READY], __ATOMIC_ACQUIRE) < n)
+			sched_yield();
+		if (board[3] < n || board[MAPPED * WORDS - 1] < n)
+			return n;
+		store(board + STOP, n);
+	}
+	return 0;
+}
+
+TEST(SBL_16_SBL_13_stores_arrive_before_a_later_message)
+{
+	Int32 *mapped;
+
+	begin_mapped(MAPPED * WORDS);
+	mapped = proxy;
+	check_eq(worker_do(owner, job_export, READY, WORDS, 2), SBL_Success);
+	check_eq(import(2), SBL_Success);
+	worker_begin(owner, job_follow, 300, 0, 0);
+	for (Int32 n = 1; n <= 300; n++) {
+		store(memory + MAPPED * WORDS - 1, n);
+		store(memory + 3, n);
+		if (n % 2)
+			check_eq(SBL_SendMsg(&n, proxy, 1), SBL_Success);
+		else
+			check_eq(SBL_SendMsgWithNotify(&n, proxy, 1), SBL_Success);
+		while (__atomic_load_n(&board[STOP], __ATOMIC_ACQUIRE) < n - 1)
+			sched_yield();
+	}
+	check_eq(worker_result(owner), 0);
+	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+	proxy = mapped;
+	end_mapped();
+}
+
+/* ---- notifications --------------------------------------------------------------------- */
+
+TEST(SBL_18_SBL_21_a_notification_for_each_run_of_words)
+{
+	begin();
+	check_eq(worker_do(owner, job_export_notifying, 0, 2 * WORDS, 1), SBL_Success);
+	check_eq(import(1), SBL_Success);
+	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
+	check_eq(SBL_Map(memory + WORDS, proxy + WORDS, WORDS, 0), SBL_Success);
+	store(memory + 9, 9);
+	check(arrives(board + NOTED, 1));
+	check_eq(board[NOTED + 1], 9);
+	check_eq(board[NOTED + 2], 9);
+	/* That of a mapping without notifications. */
+	store(memory + WORDS, 10);
+	check(arrives(board + WORDS, 10));
+	store(memory + 8, 11);
+	check(arrives(board + NOTED, 2));
+	check_eq(board[NOTED + 3], 8);
+	check_eq(board[NOTED + 4], 11);
+	/* Not a word that keeps its value. */
+	store(memory + 5, 0);
+	store(memory + 8, 12);
+	check(arrives(board + NOTED, 3));
+	check_eq(board[NOTED + 5], 8);
+	check_eq(board[NOTED + 6], 12);
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	check_eq(SBL_Unmap(memory + WORDS), SBL_Success);
+	end();
+}
+
+static bool last_noted(void)
+{
+	int n = __atomic_load_n(&board[NOTED], __ATOMIC_ACQUIRE);
+
+	return n && board[NOTED + 2 * n] == 4000;
+}
+
+TEST(SBL_18_SBL_22_values_of_runs_that_change_all_the_time)
+{
+	begin();
+	check_eq(worker_do(owner, job_export_notifying, 0, WORDS, 1), SBL_Success);
+	check_eq(import(1), SBL_Success);
+	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
+	/* One run: its last word is stored last. */
+	for (Int32 n = 1; n <= 4000; n++)
+		for (int i = 0; i < 3; i++)
+			store(memory + 4 + i, n);
+	check(soon(last_noted));
+	for (int i = 0; i < board[NOTED]; i++) {
+		Int32 at = board[NOTED + 1 + 2 * i], value = board[NOTED + 2 + 2 * i];
+
+		check(at >= 4 && at <= 6);
+		check(value >= 1 && value <= 4000);
+		if (i)
+			check(value >= board[NOTED + 2 * i] - 1);
+	}
+	check_eq(board[6], 4000);
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	end();
+}
+
+/* A receiver that blocks notifications delays its sender, but not what is sent to others. */
+TEST(SBL_18_SBL_23_a_receiver_that_blocks)
+{
+	struct worker *other;
+	Int32 *first;
+
+	begin();
+	check_eq(worker_do(owner, job_export_notifying, 0, WORDS, 1), SBL_Success);
+	check_eq(import(1), SBL_Success);
+	first = proxy;
+	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
+	other = worker_new(THERE);
+	check_eq(worker_do(other, job_export, WORDS, WORDS, 1), SBL_Success);
+	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(other), 1, &proxy, &nwords), SBL_Success);
+	check_eq(SBL_Map(memory + WORDS, proxy, WORDS, 0), SBL_Success);
+	check_eq(worker_do(owner, job_block, 1, 0, 0), 0);
+	/* Runs of one word, more than may be unread. */
+	for (int i = 0; i < WORDS; i += 2)
+		store(memory + i, 1 + i);
+	check(arrives(board, 1));
+	for (Int32 n = 1; n <= 20; n++) {
+		store(memory + WORDS + n, n);
+		check(arrives(board + WORDS + n, n));
+		check_eq(SBL_SendMsg(&n, proxy, 1), SBL_Success);
+	}
+	check_eq(worker_do(owner, job_block, 0, 0, 0), 1);
+	check(arrives(board + NOTED, WORDS / 2));
+	for (int i = 0; i < WORDS / 2; i++) {
+		check_eq(board[NOTED + 1 + 2 * i], 2 * i);
+		check_eq(board[NOTED + 2 + 2 * i], 1 + 2 * i);
+	}
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	check_eq(SBL_Unmap(memory + WORDS), SBL_Success);
+	check_eq(SBL_UnimportRecvBuf(first), SBL_Success);
+	worker_end(other);
+	end();
+}
+
+/* ---- the end of mappings ------------------------------------------------------------- */
+
+TEST(SBL_16_unmap_ends_a_mapping)
+{
+	begin_mapped(2 * WORDS);
+	store(memory + WORDS + 5, 5);
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	/* The last stores have been sent; the memory keeps its contents. */
+	check(arrives(board + WORDS + 5, 5));
+	check_eq(memory[WORDS + 5], 5);
+	store(memory + 6, 6);
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
+	check_eq(SBL_Map(memory, proxy, 2 * WORDS, 0), SBL_Success);
+	store(memory + 7, 7);
+	check(arrives(board + 7, 7));
+	check_eq(board[6], 0);
+	end_mapped();
+}
+
+TEST(SBL_28_SBL_27_links_that_end_under_a_mapping)
+{
+	begin_mapped(WORDS);
+	store(memory + 1, 1);
+	check(arrives(board + 1, 1));
+	check_eq(worker_do(owner, job_unexport, 1, 0, 0), SBL_Success);
+	store(memory + 2, 2);
+	check_eq(SBL_SendMsg(memory, proxy, 1), SBL_EBadIbufState);
+	check_eq(board[2], 0);
+	check_eq(memory[2], 2);
+	check_eq(SBL_Unmap(memory), SBL_EBadIbufState);
+	check_eq(memory[2], 2);
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
+	end();
+	/* The process ends. */
+	begin_mapped(WORDS);
+	store(memory + 1, 1);
+	check(arrives(board + 1, 1));
+	worker_end(owner);
+	for (Int32 n = 0; SBL_SendMsg(&n, proxy, 1) == SBL_Success; n++)
+		store(memory + 3, n);
+	store(memory + 4, 4);
+	check_eq(SBL_Unmap(memory), SBL_EBadIbufState);
+	check_eq(memory[4], 4);
+	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+}
+
+/* ---- arguments that are not valid ------------------------------------------------------ */
+
+TEST(SBL_17_kinds_of_mappings)
+{
+	begin_with(WORDS);
+	check_eq(SBL_AUMap(memory, proxy, WORDS, 0, AU_TimerWrite), SBL_Success);
+	store(memory + 1, 1);
+	check(arrives(board + 1, 1));
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	check_eq(SBL_AUMap(memory, proxy, WORDS, 0, AU_BlockWrite), SBL_Success);
+	store(memory + 2, 2);
+	check(arrives(board + 2, 2));
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	check_eq(SBL_AUMap(memory, proxy, WORDS, 0, AU_SingleWrite), SBL_ENotImplemented);
+	check_eq(SBL_AUMap(memory, proxy, WORDS, 0, AU_Disable), SBL_ENotImplemented);
+	check_eq(SBL_AUMap(memory, proxy, WORDS, 0, (enum SBL_AUWriteType)9), SBL_EBadArg);
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
+	end();
+}
+
+static const Int32 constant[WORDS] __attribute__((aligned(PAGE))) = { 1 };
+
+TEST(SBL_16_SBL_29_arguments_that_are_not_valid)
+{
+	Int32 *hole = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	begin_with(2 * WORDS);
+	check_eq(SBL_Map(NULL, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Map(memory + 1, proxy, WORDS, 0), SBL_EBadAlignment);
+	check_eq(SBL_Map(memory, proxy + 4, WORDS, 0), SBL_EBadAlignment);
+	check_eq(SBL_Map(memory, proxy, 0, 0), SBL_EBadSize);
+	check_eq(SBL_Map(memory, proxy, -1, 0), SBL_EBadSize);
+	check_eq(SBL_Map(memory, proxy, 2 * WORDS + 1, 0), SBL_EBadProxyAddr);
+	check_eq(SBL_Map(memory, proxy + WORDS, WORDS + 1, 0), SBL_EBadProxyAddr);
+	check_eq(SBL_Map(memory, memory + WORDS, WORDS, 0), SBL_EBadProxyAddr);
+	check_eq(SBL_Map(memory, NULL, WORDS, 0), SBL_EBadProxyAddr);
+	/* A proxy as the source; no memory; memory that cannot be written, or is shared. */
+	check_eq(SBL_Map(proxy, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Map(hole, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Map((Int32 *)constant, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Map(board, proxy, WORDS, 0), SBL_ENotImplemented);
+	munmap(hole, PAGE);
+	check_eq(SBL_Map(hole, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Unmap(NULL), SBL_EBadArg);
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
+	check_eq(SBL_Map(memory, proxy, 2 * WORDS, 0), SBL_Success);
+	check_eq(SBL_Unmap(memory + WORDS), SBL_EBadArg);
+	end_mapped();
+}
+
+TEST(SBL_4_SBL_16_exports_and_mappings_do_not_overlap)
+{
+	begin_mapped(WORDS + 1);
+	check_eq(SBL_ExportRecvBuf(memory + 5, 10, 3, NULL, 0), SBL_EOverlappedBufs);
+	/* The whole last page is the mapping's. */
+	check_eq(SBL_ExportRecvBuf(memory + 2 * WORDS - 1, 2, 3, NULL, 0), SBL_EOverlappedBufs);
+	check_eq(SBL_ExportRecvBuf(memory + 2 * WORDS, 10, 3, NULL, 0), SBL_Success);
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	check_eq(SBL_Map(memory + WORDS, proxy, WORDS + 1, 0), SBL_EOverlappedBufs);
+	check_eq(SBL_Map(memory + 2 * WORDS, proxy, WORDS, 0), SBL_EOverlappedBufs);
+	check_eq(SBL_Map(memory, proxy, WORDS + 1, 0), SBL_Success);
+	check_eq(SBL_UnexportRecvBuf(3), SBL_Success);
+	end_mapped();
+}
+
+/* ---- load -------------------------------------------------------------------------------- */
+
+#define MANY	1000
+
+TEST(SBL_16_a_thousand_mappings)
+{
+	Int32 *many = mmap(NULL, MANY * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+
+	begin_with(WORDS);
+	for (int i = 0; i < MANY && !test_failed; i++)
+		check_eq(SBL_Map(many + i * WORDS, proxy, WORDS, 0), SBL_Success);
+	for (int i = 0; i < MANY; i += 7) {
+		store(many + i * WORDS + i, i + 1);
+		check(arrives(board + i, i + 1));
+	}
+	for (int i = 0; i < MANY; i++)
+		store(many + i * WORDS + i, i + 2);
+	for (int i = 0; i < MANY; i++)
+		check(arrives(board + i, i + 2));
+	for (int i = 0; i < MANY; i++)
+		check_eq(SBL_Unmap(many + i * WORDS), SBL_Success);
+	munmap(many, MANY * PAGE);
+	end();
+}
+
+/* Number of times that a thread of this process, other than the calling one, has run. */
+static long turns(void)
+{
+	long sum = 0, n;
+	char command[200];
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "cat /proc/%d/task/*/status | awk '/^Pid:/ { p = $2 } "
+		 "/ctxt_switches/ && p != %d { n += $2 } END { print n + 0 }'", getpid(), getpid());
+	f = popen(command, "r");
+	check_eq(fscanf(f, "%ld", &n), 1);
+	sum += n;
+	pclose(f);
+	return sum;
+}
+
+TEST(SBL_30_nothing_runs_while_nothing_is_stored)
+{
+	long before;
+
+	begin_mapped(WORDS);
+	store(memory + 1, 1);
+	check(arrives(board + 1, 1));
+	/* Until the thread sleeps. */
+	do {
+		before = turns();
+		usleep(20000);
+	} while (turns() != before);
+	usleep(200000);
+	check_eq(turns(), before);
+	check(before > 0);
+	store(memory + 2, 2);
+	check(arrives(board + 2, 2));
+	check(turns() > before);
+	end_mapped();
+}
