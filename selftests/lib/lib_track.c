@@ -218,7 +218,7 @@ static void in_child(int (*run)(void), rlim_t memlock)
 	check_eq(status, 0);
 }
 
-/* Every second page, so that none is next to another. */
+/* Every second page: the pieces are not adjacent. */
 static char *nth(int i)
 {
 	return data + 2 * i * PAGE;
