@@ -140,7 +140,7 @@ struct dd_ctx *dd_ctx_create(struct dd_node *node)
 
 	err = dd_area_init(&ctx->area);
 	if (!err) {
-		dd_stores_init(&ctx->stores,
+		dd_stores_init(&ctx->stores, &ctx->regions,
 			       &((struct dd_area_head *)dd_area_unit(&ctx->area, 0))->stores);
 		err = ctx_insert(ctx);
 	}

@@ -399,7 +399,7 @@ static int track_vm_access(struct vm_area_struct *vma, unsigned long addr, void 
 
 	if (write && !(vma->vm_flags & VM_WRITE))
 		return -EACCES;
-	return dd_track_access(region->track, dd_region_index(region, off), mem, buf,
+	return dd_track_access(region->track, region->pgoff, dd_region_index(region, off), mem, buf,
 			       min_t(size_t, len, left), write);
 }
 
@@ -476,19 +476,18 @@ int dd_region_dirty(struct dd_ctx *ctx, const struct dd_region_dirty *arg)
 	return err;
 }
 
-/* The first region with an id above @id that was stored to; or 0. */
-static u32 region_stored(struct dd_ctx *ctx, u32 id)
+/* The id of the first region at @pgoff or behind it that was stored to; or 0. */
+static u32 region_stored(struct dd_ctx *ctx, unsigned long pgoff)
 {
-	unsigned long index = id + 1ul;
 	struct dd_region *region;
-	u32 found = 0;
+	u32 id = 0;
 
-	while (!found && (region = dd_obj_next(ctx, &index, &dd_region_ops))) {
-		if (region->track && dd_track_stored(region->track, region->npages))
-			found = region->obj.id;
-		dd_region_put(region);
-	}
-	return found;
+	rcu_read_lock();
+	region = xa_find(&ctx->regions, &pgoff, ULONG_MAX, DD_TRACK_STORED);
+	if (region)
+		id = region->obj.id;
+	rcu_read_unlock();
+	return id;
 }
 
 /**
@@ -502,14 +501,23 @@ int dd_region_stored(struct dd_ctx *ctx, struct dd_region_stored *arg)
 {
 	ktime_t now = ktime_get(), end = ktime_add_safe(now, min_t(u64, arg->timeout, KTIME_MAX));
 	struct dd_stores *stores = &ctx->stores;
+	struct dd_region *region;
+	unsigned long pgoff = 0;
 	u32 id, count;
 	int ret;
 
+	if (arg->region) {
+		region = dd_obj_get(ctx, arg->region, &dd_region_ops);
+		if (!region)
+			return -ENOENT;
+		pgoff = region->pgoff + 1;
+		dd_region_put(region);
+	}
 	for (;;) {
 		count = READ_ONCE(stores->count);
-		/* Pairs with the lock of a store: a bit set before @count is seen below. */
+		/* Pairs with the lock of a store: a mark set before @count is seen below. */
 		smp_rmb();
-		id = region_stored(ctx, arg->region);
+		id = region_stored(ctx, pgoff);
 		if (id)
 			break;
 		if (now >= end)

@@ -26,17 +26,20 @@
  * struct dd_track - pages of a region that were stored to
  * @lock: held for reading from setting a bit to mapping the page; for writing to clear bits
  * @stores: of the context
+ * @set: number of bits in @dirty; with @lock held for reading, under the lock of @stores
  * @dirty: a bit for each page
  */
 struct dd_track {
 	struct rw_semaphore lock;	/* orders faults and fetches */
 	struct dd_stores *stores;
+	unsigned long set;
 	unsigned long dirty[];
 };
 
-void dd_stores_init(struct dd_stores *stores, u32 *word)
+void dd_stores_init(struct dd_stores *stores, struct xarray *regions, u32 *word)
 {
 	init_waitqueue_head(&stores->wait);
+	stores->regions = regions;
 	stores->word = word;
 }
 
@@ -120,16 +123,19 @@ int dd_track_copy(unsigned long address, void **pages, unsigned long npages)
 }
 
 /*
- * Record a store to page @index. A bit that is set has been counted when this returns: another
- * thread that has set it may not have counted it yet, and has the lock.
+ * Record a store to page @index of a region at @pgoff. A bit that is set has been counted when
+ * this returns: another thread that has set it may not have counted it yet, and has the lock.
  */
-static void track_set(struct dd_track *track, unsigned long index)
+static void track_set(struct dd_track *track, unsigned long pgoff, unsigned long index)
 {
 	struct dd_stores *stores = track->stores;
 
 	lockdep_assert_held(&track->lock);
 	spin_lock_irq(&stores->wait.lock);
 	if (!test_and_set_bit(index, track->dirty)) {
+		/* No other region is ever at this offset; if the region has ended, none is. */
+		if (!track->set++)
+			xa_set_mark(stores->regions, pgoff, DD_TRACK_STORED);
 		WRITE_ONCE(stores->count, stores->count + 1);
 		if (stores->word)
 			WRITE_ONCE(*stores->word, stores->count);
@@ -149,7 +155,7 @@ vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned
 
 	down_read(&track->lock);
 	if (vmf->flags & FAULT_FLAG_WRITE) {
-		track_set(track, index);
+		track_set(track, vmf->pgoff - index, index);
 		prot = vm_get_page_prot(vma->vm_flags);
 	}
 	ret = vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(page), prot);
@@ -171,21 +177,15 @@ vm_fault_t dd_track_mkwrite(struct vm_fault *vmf)
  * A debugger loads, or stores, @len bytes at @mem of page @index. A fetch reports the bytes, or
  * waits until they are stored.
  */
-int dd_track_access(struct dd_track *track, unsigned long index, void *mem, void *buf, int len,
-		    int write)
+int dd_track_access(struct dd_track *track, unsigned long pgoff, unsigned long index, void *mem,
+		    void *buf, int len, int write)
 {
 	down_read(&track->lock);
 	if (write)
-		track_set(track, index);
+		track_set(track, pgoff, index);
 	memcpy(write ? mem : buf, write ? buf : mem, len);
 	up_read(&track->lock);
 	return len;
-}
-
-/* Whether a fetch would report a page; may be false while one fails. */
-bool dd_track_stored(const struct dd_track *track, unsigned long npages)
-{
-	return find_first_bit(track->dirty, npages) < npages;
 }
 
 /*
@@ -205,6 +205,8 @@ static void track_collect(struct dd_track *track, struct address_space *mapping,
 		__clear_bit(i, track->dirty);
 		words[(i - first) / 64] |= BIT_ULL((i - first) % 64);
 		to = i + 1;
+		if (!--track->set)
+			xa_clear_mark(track->stores->regions, pgoff, DD_TRACK_STORED);
 	}
 	up_write(&track->lock);
 	if (to > from)
@@ -213,15 +215,15 @@ static void track_collect(struct dd_track *track, struct address_space *mapping,
 }
 
 /* The caller has not got @words: the next fetch reports their pages. */
-static void track_restore(struct dd_track *track, unsigned long first, unsigned long n,
-			  const u64 *words)
+static void track_restore(struct dd_track *track, unsigned long pgoff, unsigned long first,
+			  unsigned long n, const u64 *words)
 {
 	unsigned long i;
 
 	down_read(&track->lock);
 	for (i = 0; i < n; i++)
 		if (words[i / 64] & BIT_ULL(i % 64))
-			track_set(track, first + i);
+			track_set(track, pgoff, first + i);
 	up_read(&track->lock);
 }
 
@@ -247,7 +249,7 @@ int dd_track_fetch(struct dd_track *track, struct address_space *mapping, unsign
 		return -ENOMEM;
 	track_collect(track, mapping, pgoff, first, n, words);
 	if (copy_to_user(bitmap, words, count * sizeof(*words))) {
-		track_restore(track, first, n, words);
+		track_restore(track, pgoff, first, n, words);
 		err = -EFAULT;
 	}
 	kvfree(words);

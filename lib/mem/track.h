@@ -52,9 +52,10 @@ int ddi_untrack(struct dd *h, void *addr);
 uint32_t ddi_stores(const struct dd *h);
 
 /*
- * The number of the first region above @region with pages for ddi_dirty(), or 0 if there is none
- * within @timeout nanoseconds, ~0 without limit. A wait ends at the first store. Regions of
- * dd_alloc_tracked() of the handle count. Returns also -EINTR, -ESTALE.
+ * The number of the first region with pages for ddi_dirty(), of all, or of those made later than
+ * @region unless that is 0; or 0 if there is none within @timeout nanoseconds, ~0 without limit. A
+ * wait ends at the first store. Regions of dd_alloc_tracked() of the handle count. Returns also
+ * -ENOENT (@region has ended), -EINTR, -ESTALE.
  */
 int ddi_stored(struct dd *h, int region, uint64_t timeout);
 

@@ -191,16 +191,16 @@ struct dd_region_dirty {
 /**
  * struct dd_region_stored - find a region that was stored to (%DD_IOC_REGION_STORED)
  * @size: sizeof(struct dd_region_stored)
- * @region: (in) 0, or an id; (out) the tracked region with the next higher id of which
- *	%DD_IOC_REGION_DIRTY would report a page
+ * @region: (in) 0, or a region; (out) the next tracked region, of those that were made later
+ *	than this one, of which %DD_IOC_REGION_DIRTY would report a page
  * @timeout: nanoseconds to wait at most until there is one, 0 not to wait, ~0 without limit
  *
  * A call that waits ends at the first store to a page since it was last fetched. There may be
  * no tracked region yet. @stores of struct dd_area_head tells without a call whether there may be
  * one to find: if it is what it was before all regions were fetched, there was no store since.
  *
- * Errors: %EAGAIN (timeout 0), %ETIMEDOUT, %EINTR, %ESTALE (also when the context ends
- * meanwhile).
+ * Errors: %ENOENT, %EAGAIN (timeout 0), %ETIMEDOUT, %EINTR, %ESTALE (also when the context
+ * ends meanwhile).
  */
 struct dd_region_stored {
 	__u32 size;
