@@ -120,6 +120,19 @@ bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *
 	return r;
 }
 
+/* Whether there is a region at any of these bytes. */
+bool ddi_region_overlaps(struct dd *h, const void *addr, size_t len)
+{
+	bool overlaps;
+	size_t n;
+
+	pthread_rwlock_rdlock(&h->region_lock);
+	n = region_index(h, (const char *)addr + len - 1);
+	overlaps = n && h->regions[n - 1].reach > (uintptr_t)addr;
+	pthread_rwlock_unlock(&h->region_lock);
+	return overlaps;
+}
+
 /*
  * The id of a region for DD_SQE_UNWIRED | DD_SQE_REGION, or 0. The kernel checks whether
  * it is what is mapped there. In a signal handler do not @wait: 0 also if the regions are

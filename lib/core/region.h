@@ -27,6 +27,7 @@ struct ddi_region {
 
 uint32_t ddi_region_hint(struct dd *h, const void *addr, size_t len, bool wait);
 bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
+bool ddi_region_overlaps(struct dd *h, const void *addr, size_t len);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
 void ddi_memlock_reason(struct dd *h, const char *what);
 int ddi_region_check(struct dd *h, const char *what, const void *addr, size_t len,

@@ -22,8 +22,10 @@ DD_API int ddi_track(struct dd *h, void *addr, size_t len)
 	struct dd_buf buf;
 	int ret;
 
-	if (!addr)
-		return -EINVAL;
+	if (!addr || !ddi_alive(h))
+		return addr ? -ESTALE : -EINVAL;
+	if (ddi_region_overlaps(h, addr, len))
+		return -EBUSY;
 	ret = ddi_region_alloc(h, len, DD_REGION_TRACK, addr, &addr);
 	if (!ret && ddi_region_find(h, addr, len, &buf))
 		ret = buf.region;

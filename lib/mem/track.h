@@ -33,7 +33,8 @@ struct dd;
  * futexes and mutexes that processes share do not work in it, nor munmap(2) or mprotect(2) of a
  * part. It is not executable, not in core dumps, and a child of fork() does not inherit it.
  *
- * Returns the number of its region, > 0; -EINVAL; -EFAULT (not all of it is mapped, readable and
+ * Returns the number of its region, > 0; -EINVAL; -EBUSY (a region of the handle is there, such as
+ * pinned memory, whose pages others would still store to); -EFAULT (not all of it is mapped, readable and
  * writable); -EOPNOTSUPP (shared, of a device, or huge pages that were asked for);
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
  */

@@ -75,7 +75,7 @@ static pthread_mutex_t map_lock = PTHREAD_MUTEX_INITIALIZER;	/* of mappings and 
 static struct dd *handle;
 static struct map *maps;	/* changes with sbl_lock, too */
 static unsigned int stuck;	/* mappings that have marked words */
-static uint32_t sent;		/* ddi_stores() of what was sent or marked */
+static uint32_t sent;		/* ddi_stores() of what was sent */
 static struct ddi_near near;
 static bool updating;		/* the thread runs */
 unsigned int sbl_maps;
@@ -279,7 +279,7 @@ static void maps_update(void)
 			map_update(m);
 	}
 	if (!region)
-		sent = now;
+		ddi_store_release(&sent, now);
 }
 
 /* ---- when it is sent ------------------------------------------------------------- */
@@ -315,11 +315,18 @@ static bool peer_stuck(const struct ddi_peer *peer)
 	return false;
 }
 
+bool sbl_maps_clean(void)
+{
+	return ddi_load_acquire(&sent) == ddi_stores(handle);
+}
+
 int sbl_maps_send(const struct ddi_peer *peer)
 {
 	struct timespec start, now;
 	bool waits;
 
+	if (sbl_maps_clean())
+		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	for (;;) {
 		lock_maps();
@@ -358,18 +365,18 @@ static void after_fork(void)
 	ddi_upcall_leave();
 }
 
-/* Mappings do not exist in the child: it gets ordinary memory with the same contents. */
+/* Mappings do not exist in the child. It gets ordinary memory with the same contents: the twins. */
 static void in_child(void)
 {
-	for (struct map *m = maps; m; m = m->next) {
-		if (mmap(m->range.addr, m->range.len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
-			memcpy(m->range.addr, m->twin, m->range.len);
-		munmap(m->twin, m->size);
+	for (const struct map *m = maps; m; m = m->next) {
+		mremap(m->twin, m->range.len, m->range.len, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       m->range.addr);
+		munmap(m->marks, m->size - m->range.len);
 	}
 	pthread_mutex_init(&map_lock, NULL);
 	maps = NULL;
 	stuck = 0;
+	sent = 0;
 	sbl_maps = 0;
 	updating = false;
 }

@@ -12,6 +12,9 @@
 
 extern unsigned int sbl_maps;	/* number of mappings */
 
+/* Whether all stores to mappings have been sent; there is a mapping. */
+bool sbl_maps_clean(void);
+
 /*
  * Send what was stored to the mappings of a peer, before a request to it: 0, or -EDEADLK in a
  * handler. Handlers may run.

@@ -39,7 +39,7 @@ SBL_API int SBL_SendMsg(const Int32 *sendAddr, Int32 *destAddr, int nwords)
 	struct dd_mem *mem = ddi_near_find(&near, (uintptr_t)destAddr, (uintptr_t)sendAddr, len,
 					   SBL_WORD, &offset);
 
-	if (ddi_likely(mem) && ddi_likely(!ddi_load(&sbl_maps)) &&
+	if (ddi_likely(mem) && ddi_likely(!ddi_load(&sbl_maps) || sbl_maps_clean()) &&
 	    ddi_likely(!ddi_dest_has(sendAddr, len)) &&
 	    ddi_likely(!dd_put(mem, sendAddr, len, offset, 0)))
 		return SBL_Success;

@@ -71,8 +71,8 @@ static void check_tracked(char *at)
 	at[2 * PAGE] = 'w';
 	check_eq(dd_dirty(h, at + PAGE, 2 * PAGE, &bits), 0);
 	check_eq(bits, 2);
-	check_eq(ddi_track(h, at, PAGE), -EOPNOTSUPP);
-	check_eq(ddi_track(h, at + 2 * PAGE, 2 * PAGE), -EOPNOTSUPP);
+	check_eq(ddi_track(h, at, PAGE), -EBUSY);
+	check_eq(ddi_track(h, at + 2 * PAGE, 2 * PAGE), -EBUSY);
 	check_eq(dd_free(h, at), -EINVAL);
 	check_eq(ddi_untrack(h, at + PAGE), -EINVAL);
 	check_eq(ddi_untrack(h, at), 0);
