@@ -159,21 +159,23 @@ check-lib: check-lib-headers check-lib-exports check-lib-man
 check-lib-headers:
 	@selftests/lib/headers.sh include selftests/ddp/figures lib
 
-check-lib-exports: $(LIBDD_SHARED) $(LIBDD_DIR)/librmem.so $(LIBDD_DIR)/libvmmc.so
+check-lib-exports: $(LIBDD_SHARED) $(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
 	@selftests/lib/exports.sh $(LIBDD_SHARED) include dd "dd_mem.h fedex.h" libc.so.6
 	@selftests/lib/exports.sh $(LIBDD_DIR)/librmem.so.0 include rm rmem.h \
 		"$$(printf 'libdd.so.0\nlibc.so.6')"
 	@selftests/lib/exports.sh $(LIBDD_DIR)/libvmmc.so.2 include vmmc vmmc.h \
 		"$$(printf 'libdd.so.0\nlibc.so.6')"
+	@selftests/lib/exports.sh $(LIBDD_DIR)/libsbl.so.1 include SBL sbl.h \
+		"$$(printf 'libdd.so.0\nlibc.so.6')"
 
-check-lib-man: $(LIBDD_LINK) $(LIBDD_DIR)/librmem.so $(LIBDD_DIR)/libvmmc.so
+check-lib-man: $(LIBDD_LINK) $(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR)
 
 # The examples of manual pages as programs; selftests/lib/examples.sh runs them.
 selftests: $(BUILD)/selftests/man/built
 $(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
-		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK) $(LIBDD_DIR)/librmem.so \
-		$(LIBDD_DIR)/libvmmc.so
+		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK) \
+		$(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
 		{ grep -A5 '^not ok' $(@D)/log >&2; exit 1; }

@@ -6,7 +6,7 @@
  *
  * The kernel tells which pages of a mapping were stored to. Their words are compared with a twin,
  * a copy of what was sent; those that differ are copied to the twin, marked, and sent from there.
- * That is done by a thread of the library when the kernel reports a store, but at most once in a
+ * That is done by a thread of the library when the kernel reports a store, but at most once in half a
  * millisecond, and by each thread before it sends a message. map_lock is never held while anything
  * waits for a peer: words that cannot be sent now stay marked.
  *
@@ -28,7 +28,7 @@
 #include "shared.h"
 #include "track.h"
 
-#define PAUSE_NS	1000000		/* from one update to the next */
+#define PAUSE_NS	500000		/* from one update to the next */
 #define FOREVER		UINT64_MAX
 #define STUCK_NS	250000		/* at first, while words wait for a peer */
 #define STUCK_MAX_NS	50000000

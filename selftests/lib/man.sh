@@ -37,7 +37,7 @@ compile() {
 
 	for source in "$work"/example.*.c; do
 		silent "${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
-			-o "$work/example" "$source" -L"$lib" -lvmmc -lrmem -ldd \
+			-o "$work/example" "$source" -L"$lib" -lsbl -lvmmc -lrmem -ldd \
 			"-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../../lib" || return
 		[ -z "$programs" ] && continue
 		number=${source%.c}
@@ -76,7 +76,8 @@ every_call() {
 		grep -qs "^\.Nm $call\( ,\)\?\$" "$man"/*.3 && continue
 		echo "$call"
 		bad=1
-	done < <(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" "$lib/libvmmc.so.2" |
+	done < <(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" "$lib/libvmmc.so.2" \
+		"$lib/libsbl.so.1" |
 		sed -n '/_PRIVATE$/!s/.* T \([^@]*\)@.*/\1/p')
 	return "$bad"
 }

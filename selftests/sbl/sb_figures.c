@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * sb_figures.c - SBL: what deliberate and automatic update cost
+ *
+ * On one node, where this process sees when a word arrives. Times are printed, not judged.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sb.h"
+
+#define PAGES	256			/* of the large buffer: a MiB */
+#define TIMES	400
+
+static struct worker *owner;
+static Int32 *proxy;
+static int nwords;
+static Int32 *memory;			/* mapped to the buffer */
+
+static long job_export(long words, long b, long c)
+{
+	return SBL_ExportRecvBuf(board, words, 1, NULL, 0);
+}
+
+static void begin(int pages)
+{
+	owner = worker_new(HERE);
+	memset(board, 0, BOARD * 4);
+	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check_eq(worker_do(owner, job_export, pages * WORDS, 0, 0), SBL_Success);
+	check_eq(SBL_ImportRecvBuf(SBL_MyNode(), worker_pid(owner), 1, &proxy, &nwords), SBL_Success);
+	check_eq(SBL_Map(memory, proxy, pages * WORDS, 0), SBL_Success);
+}
+
+static void end(int pages)
+{
+	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+	munmap(memory, pages * PAGE);
+	worker_end(owner);
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const long *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The shortest, the middle and the longest of some times. */
+static void print(const char *what, long *ns, int n)
+{
+	qsort(ns, n, sizeof(*ns), by_length);
+	printf("# %s: %.2f us, at least %.2f, at most %.2f\n", what, ns[n / 2] / 1000.,
+	       ns[0] / 1000., ns[n - 1] / 1000.);
+}
+
+static void store(Int32 *word, Int32 value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void arrived(const Int32 *word, Int32 value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+		sched_yield();
+}
+
+static long stores_ns(volatile Int32 *words, long n)
+{
+	long start = now_ns();
+
+	for (long i = 0; i < n; i++)
+		words[i % 64] = i;
+	return now_ns() - start;
+}
+
+/* The shortest of many series; the kinds take turns. */
+TEST(SBL_30_a_store_to_a_mapped_word)
+{
+	Int32 *plain = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long best[2] = { 1l << 40, 1l << 40 }, ns;
+
+	begin(1);
+	for (int i = 0; i < TIMES; i++) {
+		/* The first store makes the page writable, until the next update. */
+		stores_ns(memory, 1);
+		ns = stores_ns(memory, 10000);
+		best[0] = ns < best[0] ? ns : best[0];
+		ns = stores_ns(plain, 10000);
+		best[1] = ns < best[1] ? ns : best[1];
+	}
+	printf("# 10000 stores to mapped words: %.2f us, to others: %.2f us\n", best[0] / 1000.,
+	       best[1] / 1000.);
+	check(best[0] < 2 * best[1]);
+	munmap(plain, PAGE);
+	end(1);
+}
+
+TEST(SBL_30_the_first_store_after_an_update)
+{
+	volatile Int32 *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static long first[TIMES], fault[TIMES];
+	long start;
+
+	begin(1);
+	shared[0] = 1;
+	for (int i = 0; i < TIMES; i++) {
+		store(memory + 1, i + 1);
+		/* A message brings the update. */
+		check_eq(SBL_SendMsg(&(Int32){ i + 1 }, proxy, 1), SBL_Success);
+		start = now_ns();
+		store(memory + 2, i + 1);
+		first[i] = now_ns() - start;
+		/* A page fault that finds a page. */
+		madvise((void *)shared, PAGE, MADV_DONTNEED);
+		start = now_ns();
+		shared[0] = i;
+		fault[i] = now_ns() - start;
+	}
+	print("the first store after an update", first, TIMES);
+	print("a page fault of shared memory", fault, TIMES);
+	munmap((void *)shared, PAGE);
+	end(1);
+}
+
+TEST(SBL_30_from_a_store_to_its_arrival)
+{
+	static long ns[TIMES];
+	long start;
+
+	begin(1);
+	for (int i = 0; i < TIMES; i++) {
+		usleep(rand() % 3000);
+		start = now_ns();
+		store(memory + 1, i + 1);
+		arrived(board + 1, i + 1);
+		ns[i] = now_ns() - start;
+	}
+	print("a store arrives after", ns, TIMES);
+	for (int i = 0; i < TIMES; i++) {
+		start = now_ns();
+		store(memory + 1, -i - 1);
+		arrived(board + 1, -i - 1);
+		ns[i] = now_ns() - start;
+	}
+	print("one of many arrives after", ns, TIMES);
+	for (int i = 0; i < TIMES; i++) {
+		start = now_ns();
+		check_eq(SBL_SendMsg(&(Int32){ i + 1 }, proxy + 2, 1), SBL_Success);
+		arrived(board + 2, i + 1);
+		ns[i] = now_ns() - start;
+	}
+	print("a message of a word, with a mapping", ns, TIMES);
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	for (int i = 0; i < TIMES; i++) {
+		start = now_ns();
+		check_eq(SBL_SendMsg(&(Int32){ -i - 1 }, proxy + 2, 1), SBL_Success);
+		arrived(board + 2, -i - 1);
+		ns[i] = now_ns() - start;
+	}
+	print("a message of a word", ns, TIMES);
+	end(1);
+}
+
+TEST(SBL_30_a_mebibyte)
+{
+	static Int32 source[PAGES * WORDS];
+	static long stored[50], sent[50];
+	long start;
+
+	begin(PAGES);
+	for (int i = 0; i < 50; i++) {
+		fill(source, PAGES * WORDS, i + 1);
+		start = now_ns();
+		memcpy(memory, source, PAGES * PAGE);
+		arrived(board + PAGES * WORDS - 1, source[PAGES * WORDS - 1]);
+		stored[i] = now_ns() - start;
+	}
+	check_eq(SBL_Unmap(memory), SBL_Success);
+	for (int i = 0; i < 50; i++) {
+		fill(source, PAGES * WORDS, -i - 1);
+		start = now_ns();
+		check_eq(SBL_SendMsg(source, proxy, PAGES * WORDS), SBL_Success);
+		arrived(board + PAGES * WORDS - 1, source[PAGES * WORDS - 1]);
+		sent[i] = now_ns() - start;
+	}
+	print("a MiB by automatic update", stored, 50);
+	print("a MiB by deliberate update", sent, 50);
+	end(PAGES);
+}
