@@ -21,31 +21,25 @@
 
 #define LOOK_MS		50	/* how often exporters of requests are looked for */
 
-static struct sbl_import *unused;	/* sbl_lock, as what follows */
+static struct sbl_import *records;	/* sbl_lock, as what follows */
+static struct sbl_import *unused;
 static struct sbl_import *requests;
 static bool completing;			/* the thread runs */
 static int list, list_fd = -1;		/* with a note for each request that is complete */
-
-/* Records of the parent are left alone: a thread of it may have been changing one. */
-static void in_child(void)
-{
-	unused = NULL;
-	requests = NULL;
-	completing = false;
-	list = 0;
-	if (list_fd >= 0)
-		close(list_fd);
-	list_fd = -1;
-	ddi_proxy_changed();
-}
 
 static struct sbl_import *record_new(void)
 {
 	struct sbl_import *i = unused;
 
-	if (!i)
-		return calloc(1, sizeof(*i));
-	unused = i->next;
+	if (i) {
+		unused = i->next;
+		return i;
+	}
+	i = calloc(1, sizeof(*i));
+	if (i) {
+		i->older = records;
+		records = i;
+	}
 	return i;
 }
 
@@ -53,6 +47,21 @@ static void record_free(struct sbl_import *i)
 {
 	i->next = unused;
 	unused = i;
+}
+
+static void in_child(void)
+{
+	unused = NULL;
+	for (struct sbl_import *i = records; i; i = i->older) {
+		ddi_proxy_forget(&i->proxy);
+		record_free(i);
+	}
+	requests = NULL;
+	completing = false;
+	list = 0;
+	if (list_fd >= 0)
+		close(list_fd);
+	list_fd = -1;
 }
 
 static int import_new(struct dd *h, NodeID node, SBL_Squid squid, unsigned int number,
@@ -178,9 +187,9 @@ static bool requests_look(void)
 static void list_wait(void)
 {
 	struct pollfd p = { .fd = list_fd, .events = POLLIN };
-	struct dd_list_record records[16];
+	struct dd_list_record notes[16];
 
-	if (poll(&p, 1, LOOK_MS) > 0 && read(list_fd, records, sizeof(records)) < 0)
+	if (poll(&p, 1, LOOK_MS) > 0 && read(list_fd, notes, sizeof(notes)) < 0)
 		usleep(1000 * LOOK_MS);
 }
 

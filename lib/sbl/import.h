@@ -22,6 +22,7 @@ enum sbl_import_state {
  * @address: of a request: where to store the address
  * @nwords: of a request: where to store the size
  * @next: in the list of requests, or of free records
+ * @older: in the list of all records
  */
 struct sbl_import {
 	struct ddi_proxy proxy;
@@ -29,6 +30,7 @@ struct sbl_import {
 	Int32 **address;
 	int *nwords;
 	struct sbl_import *next;
+	struct sbl_import *older;
 };
 
 #endif /* _SBL_IMPORT_H */

@@ -33,17 +33,17 @@ static int send_slow(const Int32 *from, const Int32 *to, int nwords, unsigned in
 	return sbl_code(ret < 0 ? ret : 0);
 }
 
+static int send_any(void *from, void *to, uint32_t words)
+{
+	return send_slow(from, to, words, 0);
+}
+
 SBL_API int SBL_SendMsg(const Int32 *sendAddr, Int32 *destAddr, int nwords)
 {
-	size_t offset, len = nwords * SBL_WORD;
-	struct dd_mem *mem = ddi_near_find(&near, (uintptr_t)destAddr, (uintptr_t)sendAddr, len,
-					   SBL_WORD, &offset);
-
-	if (ddi_likely(mem) && ddi_likely(!ddi_load(&sbl_maps) || sbl_maps_clean()) &&
-	    ddi_likely(!ddi_dest_has(sendAddr, len)) &&
-	    ddi_likely(!dd_put(mem, sendAddr, len, offset, 0)))
-		return SBL_Success;
-	return send_slow(sendAddr, destAddr, nwords, 0);
+	if (ddi_unlikely(ddi_load(&sbl_maps) && !sbl_maps_clean()) ||
+	    ddi_unlikely(ddi_dest_has(sendAddr, nwords * SBL_WORD)))
+		return send_slow(sendAddr, destAddr, nwords, 0);
+	return ddi_near_put((void *)sendAddr, destAddr, nwords, &near, send_any);
 }
 
 SBL_API int SBL_SendMesg(const Int32 *sendAddr, Int32 *destAddr, int nwords)
