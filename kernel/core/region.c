@@ -408,7 +408,7 @@ static const struct vm_operations_struct track_vm_ops = {
 	.close = region_vm_close,
 	.may_split = dd_vm_may_split,
 	.fault = region_vm_fault,
-	.pfn_mkwrite = dd_track_mkwrite,
+	.pfn_mkwrite = region_vm_fault,
 	.access = track_vm_access,
 };
 

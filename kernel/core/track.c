@@ -144,7 +144,11 @@ static void track_set(struct dd_track *track, unsigned long pgoff, unsigned long
 	spin_unlock_irq(&stores->wait.lock);
 }
 
-/* Map @page, the page @index of the region, where @vmf has faulted. */
+/*
+ * Map @page, the page @index of the region, where @vmf has faulted. A page that is mapped read-only
+ * is mapped anew: the kernel would make it writable after this has returned, without the lock. It is
+ * not left unmapped, or an instruction that loads from it and stores to it would fault for ever.
+ */
 vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned long index,
 			  struct page *page)
 {
@@ -158,19 +162,11 @@ vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned
 		track_set(track, vmf->pgoff - index, index);
 		prot = vm_get_page_prot(vma->vm_flags);
 	}
+	if (vmf->flags & FAULT_FLAG_MKWRITE)
+		zap_vma_ptes(vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	ret = vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(page), prot);
 	up_read(&track->lock);
 	return ret;
-}
-
-/*
- * A store to a page that is mapped read-only. The kernel would map it writable after this
- * has returned, without the lock. Unmap it instead: the store faults again.
- */
-vm_fault_t dd_track_mkwrite(struct vm_fault *vmf)
-{
-	zap_vma_ptes(vmf->vma, vmf->address & PAGE_MASK, PAGE_SIZE);
-	return VM_FAULT_NOPAGE;
 }
 
 /*

@@ -34,7 +34,6 @@ int dd_track_access(struct dd_track *track, unsigned long pgoff, unsigned long i
 		    void *buf, int len, int write);
 vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned long index,
 			  struct page *page);
-vm_fault_t dd_track_mkwrite(struct vm_fault *vmf);
 int dd_track_fetch(struct dd_track *track, struct address_space *mapping, unsigned long pgoff,
 		   unsigned long first, unsigned long n, void __user *bitmap);
 

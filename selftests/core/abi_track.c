@@ -126,6 +126,36 @@ TEST_F(track, a_load_is_not_reported)
 	}
 }
 
+/* The page must not be unmapped for the store: the load would fault again, and so on. */
+TEST_F(track, an_instruction_loads_and_stores)
+{
+	char *at = self->m.at + 5 * PAGE;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		at[0] = i + 1;
+		ASSERT_EQ(5, only(self));
+		/* Mapped for loads, or not at all. */
+		if (i)
+			ASSERT_EQ(i + 1, *(volatile char *)at);
+#ifdef __x86_64__
+		{
+			char *to = at + 8, *from = at;
+			long n = 1;
+
+			asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+			ASSERT_EQ(i + 1, at[8]);
+			ASSERT_EQ(5, only(self));
+			asm volatile("addb $1, %0" : "+m"(*at));
+		}
+#else
+		at[0] += 1;
+#endif
+		ASSERT_EQ(i + 2, at[0]);
+		ASSERT_EQ(5, only(self));
+	}
+}
+
 TEST_F(track, a_range_is_fetched)
 {
 	unsigned long i;

@@ -29,7 +29,7 @@
 #define DD_GID	900
 
 static struct dd *h;
-static char data[2 * MANY * PAGE] __attribute__((aligned(PAGE))) = "data";
+static char data[2 * MANY * PAGE] __attribute__((aligned(PAGE)));
 
 static unsigned long long memlock_used(void)
 {
@@ -91,8 +91,11 @@ TEST(memory_of_any_kind_is_tracked_and_given_back)
 	char stack[5 * PAGE], *heap = malloc(5 * PAGE);
 	char *own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	static char initialised[3 * PAGE] __attribute__((aligned(PAGE))) = "data";
+
 	check_eq(dd_open(&h), 0);
 	check_tracked(data);
+	check_tracked(initialised);
 	check_tracked((char *)(((uintptr_t)stack + PAGE - 1) & -PAGE));
 	check_tracked((char *)(((uintptr_t)heap + PAGE - 1) & -PAGE));
 	check_tracked(own);
