@@ -145,9 +145,10 @@ static void track_set(struct dd_track *track, unsigned long pgoff, unsigned long
 }
 
 /*
- * Map @page, the page @index of the region, where @vmf has faulted. A page that is mapped read-only
- * is mapped anew: the kernel would make it writable after this has returned, without the lock. It is
- * not left unmapped, or an instruction that loads from it and stores to it would fault again and again.
+ * Map @page, the page @index of the region, where @vmf has faulted. A page that is mapped
+ * read-only is mapped anew: the kernel would make it writable after this has returned, without
+ * the lock. It is not left unmapped: an instruction that loads from it and stores to it would
+ * fault again and again.
  */
 vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned long index,
 			  struct page *page)
