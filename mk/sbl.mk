@@ -53,3 +53,22 @@ install-sbl: $(SBL_SHARED) $(SBL_STATIC) $(SBL_PC)
 uninstall-sbl:
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(SBL_SONAME) libsbl.so libsbl.a \
 		pkgconfig/libsbl.pc) $(DESTDIR)$(INCLUDEDIR)/sbl.h
+
+# --- samples -------------------------------------------------------------------
+
+SBL_SAMPLE_DIR	:= $(BUILD)/samples/sbl
+SBL_SAMPLES	:= $(addprefix $(SBL_SAMPLE_DIR)/,pingpong blackboard)
+SBL_SAMPLE_OBJ	:= $(BUILD)/obj/tools/samples/sbl
+
+ALL_PROGS += $(SBL_SAMPLES)
+
+$(SBL_SAMPLE_OBJ)/%.o: tools/samples/sbl/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -c -o $@ $<
+
+$(SBL_SAMPLES): $(SBL_SAMPLE_DIR)/%: $(SBL_SAMPLE_OBJ)/%.o $(SBL_SAMPLE_OBJ)/member.o $(SBL_LINK)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -lsbl -ldd \
+		-Wl,--disable-new-dtags,-rpath,'$$ORIGIN/../../lib'
+
+-include $(wildcard $(SBL_SAMPLE_OBJ)/*.d)

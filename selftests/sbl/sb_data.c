@@ -148,12 +148,17 @@ TEST(SBL_1_a_node_alone)
 /* This node and the other one, by an address of each. */
 TEST(SBL_1_an_address_of_a_node)
 {
-	const char *there = getenv("DDP_PEER_ADDRESS");
+	const char *family = getenv("DDP_FAMILY");
+	NodeID there = htonl(INADDR_LOOPBACK);
+	char address[32];
 
+	if (far) {
+		snprintf(address, sizeof(address), "10.9.0.%s", getenv("DDP_PEER_NODE"));
+		there = family && atoi(family) == 6 ? node_there() : inet_addr(address);
+	}
 	begin_with(0, WORDS, 1);
 	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
-	check_eq(SBL_ImportRecvBuf(far && there ? inet_addr(there) : far ? node_there() :
-				   htonl(INADDR_LOOPBACK), squid, 1, &proxy, &nwords), SBL_Success);
+	check_eq(SBL_ImportRecvBuf(there, squid, 1, &proxy, &nwords), SBL_Success);
 	check_eq(send_word(4, proxy), SBL_Success);
 	check(arrives(board, 4));
 	check_eq(SBL_ImportRecvBuf(inet_addr("192.0.2.1"), squid, 1, &proxy, &nwords),
