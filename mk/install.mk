@@ -70,6 +70,7 @@ DOCS		:= Documentation/protocol.rst Documentation/tutorial.rst
 EXAMPLES	:= packaging/90-dd-memlock.conf packaging/cluster.conf \
 	$(wildcard tools/samples/*.c)
 VMMC_EXAMPLES	:= $(wildcard tools/samples/vmmc/*.[ch])
+SBL_EXAMPLES	:= $(wildcard tools/samples/sbl/*.[ch])
 
 .PHONY: install-system uninstall-system
 INSTALLS   += install-system
@@ -77,7 +78,7 @@ UNINSTALLS += uninstall-system
 
 install-system:
 	install -d $(addprefix $(DESTDIR),$(INCLUDEDIR)/linux $(UDEVDIR) \
-		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples/vmmc \
+		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(addprefix $(DOCDIR)/examples/,vmmc sbl) \
 		$(YNLDIR) $(WIRESHARKDIR) /etc/dd)
 	install -m 644 $(UAPI_HEADERS) $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 packaging/60-dd.rules $(DESTDIR)$(UDEVDIR)
@@ -87,6 +88,7 @@ install-system:
 		$(DESTDIR)$(MODLOADDIR)/dd.conf
 	install -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/examples
 	install -m 644 $(VMMC_EXAMPLES) $(DESTDIR)$(DOCDIR)/examples/vmmc
+	install -m 644 $(SBL_EXAMPLES) $(DESTDIR)$(DOCDIR)/examples/sbl
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	install -m 644 Documentation/netlink/specs/dd.yaml $(DESTDIR)$(YNLDIR)
 	install -m 644 tools/wireshark/dd.lua $(DESTDIR)$(WIRESHARKDIR)
@@ -105,10 +107,10 @@ uninstall-system:
 		$(DESTDIR)$(YNLDIR)/dd.yaml $(DESTDIR)$(WIRESHARKDIR)/dd.lua \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,$(notdir $(EXAMPLES)) \
-		$(VMMC_EXAMPLES:tools/samples/%=%))
+		$(patsubst tools/samples/%,%,$(VMMC_EXAMPLES) $(SBL_EXAMPLES)))
 	[ ! -d $(DESTDIR)$(DOCDIR)/examples/vmmc ] || \
 		rmdir --ignore-fail-on-non-empty \
-			$(addprefix $(DESTDIR)$(DOCDIR),/examples/vmmc /examples '')
+			$(addprefix $(DESTDIR)$(DOCDIR),/examples/vmmc /examples/sbl /examples '')
 	[ ! -d $(DESTDIR)/etc/dd ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/dd
 
 # --- everything ---------------------------------------------------------------

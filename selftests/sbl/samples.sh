@@ -25,11 +25,11 @@ good() {
 pingpong() {
 	local pid
 
-	"${there[@]}" "$PROGRAMS/pingpong" worker >worker 2>&1 &
+	"${there[@]}" "$PROGRAMS/pingpong" worker >peer 2>&1 &
 	pid=$!
-	within "$PATIENCE" grep -q : worker && "$PROGRAMS/pingpong" "$1" "$2" "$(cat worker)" >out 2>&1 &&
+	within "$PATIENCE" grep -q : peer && "$PROGRAMS/pingpong" "$1" "$2" "$(cat peer)" >out 2>&1 &&
 		grep -q "^$1 update: $2 round trips" out && good $pid && return
-	diag "$(cat out worker)"
+	diag "$(cat out peer)"
 	kill $pid
 	return 1
 }

@@ -272,6 +272,30 @@ mapped_memory() {
 	done_with vmmc
 }
 
+blackboard() {
+	local first='' pids=() node
+
+	title "SBL: what each of three nodes stores appears in the memory of the others"
+	cluster_up 3
+	cluster_peers 3
+	for node in 1 2 3; do
+		NODE=$node
+		echo "alice@node$node\$ blackboard $((node - 1)) 3 'from node $node' $first &"
+		user_runs alice build/samples/sbl/blackboard $((node - 1)) 3 "from node $node" \
+			${first:+"$first"} >"$WORK/board$node" &
+		pids+=($!)
+		[ $node != 1 ] || wait_for grep -q : "$WORK/board1"
+		first=$(head -1 "$WORK/board1")
+	done
+	NODE=
+	wait "${pids[@]}"
+	cat "$WORK/board3"
+	diff "$WORK/board3" - <<<$'0: from node 1\n1: from node 2\n2: from node 3'
+	diff "$WORK/board2" "$WORK/board3"
+	cluster_down
+	done_with sbl
+}
+
 performance() {
 	title "round trips of 64 bytes, beside other ways"
 	as alice ddperf lat --size 64 --rounds 3 --iterations 2000
@@ -298,5 +322,6 @@ copy_file
 performance
 between_nodes
 mapped_memory
+blackboard
 remote_memory
 nothing_left

@@ -71,6 +71,8 @@ install_all() {
 		usr/lib/libvmmc.so usr/lib/libvmmc.a usr/lib/libvmmc_debug.so \
 		usr/lib/pkgconfig/libvmmc.pc usr/include/vmmc.h usr/share/man/man3/vmmc.3 \
 		usr/share/man/man3/vmmc_GetData.3 \
+		usr/lib/libsbl.so usr/lib/libsbl.a usr/lib/pkgconfig/libsbl.pc usr/include/sbl.h \
+		usr/share/man/man3/sbl.3 usr/share/man/man3/SBL_AUMap.3 \
 		usr/share/man/man3/rmem.3 usr/share/man/man3/rm_write.3 usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
 		usr/include/linux/dd_mem.h \
@@ -240,6 +242,18 @@ vmmc_samples() {
 				"$([ $library = vmmc ]; echo $?)" ] || return
 		done
 	done
+}
+
+# So do those of SBL.
+sbl_samples() {
+	local doc=$ROOT/usr/share/doc/dd/examples/sbl out=$WORK/example name
+
+	for name in pingpong blackboard; do
+		# shellcheck disable=SC2046 # flags
+		gcc -O2 -Wall -Wextra -Werror -o "$out" "$doc/$name.c" "$doc/member.c" \
+			$(pc --cflags --libs libsbl libdd) -isystem "$ROOT/usr/include" || return
+	done
+	! runs "$out" 0 1 text >"$WORK/log" 2>&1 && grep -q '^export: no such node' "$WORK/log"
 }
 
 # The library and pkg-config report the same version.
@@ -480,6 +494,7 @@ check "pkg-config: moves with its prefix" relocatable
 check "library: version" library_version
 check "examples compile and run" examples
 check "the samples of VMMC, also with the debug library" vmmc_samples
+check "the samples of SBL" sbl_samples
 check "the tutorial shows an example as it is" tutorial_shows
 check "a program in C" consumer gcc selftests/vm/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c

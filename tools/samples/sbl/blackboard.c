@@ -7,7 +7,7 @@
  *
  * Each process has the board in a buffer, and a page on it. It keeps a copy of its page for each
  * other member, which is mapped to that member's board: an address has one destination. Member 0
- * tells all of them who the others are, by messages.
+ * tells all of them about the others, by messages.
  *
  *	cc blackboard.c member.c -o blackboard $(pkg-config --cflags --libs libsbl)
  *
