@@ -64,9 +64,10 @@ void sbl_range_del(struct sbl_range *r);
 /* The handle of libdd: SBL_Success or an error. The first call makes this process known. */
 int sbl_handle(struct dd **h);
 
-/* The code of an error of libdd; of one of an import. */
-int sbl_code(int ret);
+/* The code of an error of libdd, @other if none fits; of one of an import; of a message. */
+int sbl_code(int ret, int other);
 int sbl_import_code(int ret);
+int sbl_send_code(int64_t ret);
 
 /* A thread of the library, to which no signal is delivered: 0 or an error number. */
 int sbl_thread(void *(*run)(void *), void *arg);

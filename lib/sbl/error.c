@@ -51,9 +51,11 @@ SBL_API void SBL_Error(int status, const char *string)
 		return;
 }
 
-int sbl_code(int ret)
+int sbl_code(int ret, int other)
 {
 	switch (ret) {
+	case 0:
+		return SBL_Success;
 	case -EINVAL:
 	case -EFAULT:
 		return SBL_EBadArg;
@@ -64,13 +66,8 @@ int sbl_code(int ret)
 	case -ENOSPC:
 	case -ENOBUFS:
 		return SBL_ENoMem;
-	case -ENETDOWN:
-		return SBL_ENoSuchNode;
-	case -EDEADLK:
-		return SBL_EBlockedNotifications;
 	}
-	/* The end of the segment, or of the session with its node. */
-	return ret < 0 ? SBL_EBadIbufState : SBL_Success;
+	return other;
 }
 
 int sbl_import_code(int ret)
@@ -87,13 +84,14 @@ int sbl_import_code(int ret)
 	case -ESRCH:
 		return SBL_ENoSuchProcess;
 	case -EINVAL:
-	case -ENONET:
-	case -EHOSTUNREACH:
-	case -EHOSTDOWN:
-	case -ETIMEDOUT:
-	case -EPROTO:
-	case -EPROTONOSUPPORT:
 		return SBL_ENoSuchNode;
 	}
-	return sbl_code(ret);
+	return sbl_code(ret, SBL_ENoSuchNode);
+}
+
+int sbl_send_code(int64_t ret)
+{
+	if (ret == -EDEADLK)
+		return SBL_EBlockedNotifications;
+	return ret > 0 ? SBL_Success : sbl_code(ret, SBL_EBadIbufState);
 }

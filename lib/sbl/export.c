@@ -63,7 +63,7 @@ static int export_open(struct export *e)
 	};
 
 	ddi_key(a.key, dd_pid(e->buffer.h), e->number, SBL_KEY);
-	return sbl_code(ddi_buffer_export(&e->buffer, &a));
+	return sbl_code(ddi_buffer_export(&e->buffer, &a), SBL_ENoSuchNode);
 }
 
 static int export_new(struct dd *h, Int32 *buf, size_t len, unsigned int number,
@@ -180,7 +180,7 @@ static int importers_list(const struct export *e, int *n, SBL_Squid **squids, No
 	int count = importers_read(&e->buffer, &all);
 
 	if (count < 0)
-		return sbl_code(count);
+		return sbl_code(count, SBL_EBadRbufState);
 	*squids = malloc((count + 1) * sizeof(**squids));
 	*nodes = malloc((count + 1) * sizeof(**nodes));
 	if (!*squids || !*nodes) {

@@ -219,7 +219,7 @@ static int requests_start(struct dd *h)
 	if (!list) {
 		ret = dd_list(h);
 		if (ret < 0)
-			return sbl_code(ret);
+			return sbl_code(ret, SBL_ENoMem);
 		list_fd = dd_list_fd(h, ret);
 		if (list_fd < 0) {
 			dd_list_end(h, ret);

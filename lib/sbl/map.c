@@ -470,7 +470,7 @@ static int map_new(struct dd *h, char *local, const char *remote, size_t words, 
 		handle = h;
 		ret = map_open(m);
 		unlock_maps();
-		code = ret == -EBUSY ? SBL_EOverlappedBufs : sbl_code(ret);
+		code = ret == -EBUSY ? SBL_EOverlappedBufs : sbl_code(ret, SBL_ENoMem);
 		if (code)
 			sbl_range_del(&m->range);
 	}
@@ -577,7 +577,7 @@ static int unmap(const char *addr, const struct ddi_proxy *proxy)
 		ret = m ? map_end(m, &error) : -EINVAL;
 		sbl_leave();
 		if (ret != -EAGAIN)
-			return sbl_code(ret ? ret : error);
+			return ret ? sbl_code(ret, SBL_ENoMem) : sbl_send_code(error);
 	}
 }
 

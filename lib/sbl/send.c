@@ -30,7 +30,7 @@ static int send_slow(const Int32 *from, const Int32 *to, int nwords, unsigned in
 		ret = sbl_maps_send(p->peer);
 	if (!ret)
 		ret = ddi_request(p, &r, false);
-	return sbl_code(ret < 0 ? ret : 0);
+	return sbl_send_code(ret);
 }
 
 static int send_any(void *from, void *to, uint32_t words)

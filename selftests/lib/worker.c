@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,6 +35,7 @@ bool far;
 struct worker {
 	pid_t pid;
 	int control;
+	bool traced;
 };
 
 struct ask {
@@ -198,6 +200,36 @@ long worker_end_result(struct worker *w)
 	}
 	worker_forget(w);
 	return 1000;
+}
+
+/* The signal with which the worker has stopped. */
+static int stopped(const struct worker *w)
+{
+	int status;
+
+	return waitpid(w->pid, &status, __WALL) == w->pid && WIFSTOPPED(status) ?
+	       WSTOPSIG(status) : 0;
+}
+
+long worker_steps(struct worker *w, job_t job, long a, long b, long c)
+{
+	long n = 0;
+	int sig;
+
+	if (!w->traced)
+		check_eq(ptrace(PTRACE_SEIZE, w->pid, 0, 0), 0);
+	w->traced = true;
+	worker_begin(w, job, a, b, c);
+	check_eq(stopped(w), SIGUSR1);
+	do {
+		ptrace(PTRACE_SINGLESTEP, w->pid, 0, 0);
+		sig = stopped(w);
+		n += sig == SIGTRAP;
+	} while (sig == SIGTRAP);
+	check_eq(sig, SIGUSR2);
+	ptrace(PTRACE_CONT, w->pid, 0, 0);
+	check_eq(worker_result(w), 0);
+	return n;
 }
 
 void worker_forget(struct worker *w)

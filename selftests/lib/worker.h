@@ -44,6 +44,12 @@ long worker_result(struct worker *w);
 /* The result, or 1000 if the function has ended the process; then that ends. */
 long worker_end_result(struct worker *w);
 
+/*
+ * Instructions of a function in a worker, between its raise(SIGUSR1) and its raise(SIGUSR2). The
+ * worker is traced from the first call on.
+ */
+long worker_steps(struct worker *w, job_t job, long a, long b, long c);
+
 pid_t worker_pid(const struct worker *w);
 void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */

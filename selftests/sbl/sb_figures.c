@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "sb.h"
+#include "vmmc.h"
 
 #define PAGES	256			/* of the large buffer: a MiB */
 #define TIMES	400
@@ -81,6 +83,72 @@ static long stores_ns(volatile Int32 *words, long n)
 		words[i % 64] = i;
 	return now_ns() - start;
 }
+
+/* ---- instructions, in a worker --------------------------------------------------- */
+
+static Int32 page[2][WORDS] __attribute__((aligned(PAGE)));
+static Int32 mapped[WORDS] __attribute__((aligned(PAGE)));
+static Int32 message[16];
+static int32 *at;
+
+enum { SBL, SBL_MAPPED, VMMC };
+
+/* A buffer of each library, of the worker itself. */
+static long job_setup(long a, long b, long c)
+{
+	vmmc_exphandle_t e;
+	vmmc_imphandle_t i;
+	uint32 n;
+
+	return SBL_ExportRecvBuf(page[0], WORDS, 1, NULL, 0) ||
+	       SBL_ImportRecvBuf(SBL_MyNode(), SBL_MySquid(), 1, &proxy, &nwords) ||
+	       vmmc_ExportRecvBuf(page[1], WORDS, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e) ||
+	       vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &i, &at, &n);
+}
+
+static long job_map(long a, long b, long c)
+{
+	int ret = SBL_Map(mapped, proxy, WORDS, 0);
+
+	return ret ? ret : SBL_SendMsg(message, proxy, 16);
+}
+
+static long job_call(long kind, long times, long c)
+{
+	/* The first one is of another library than the latest, or needs the kernel. */
+	int ret = kind == VMMC ? vmmc_SendData(message, at, 16) : SBL_SendMsg(message, proxy, 16);
+
+	raise(SIGUSR1);
+	while (times-- > 0 && !ret)
+		ret = kind == VMMC ? vmmc_SendData(message, at, 16) :
+				     SBL_SendMsg(message, proxy, 16);
+	raise(SIGUSR2);
+	return ret;
+}
+
+static long cost(struct worker *w, int kind)
+{
+	return (worker_steps(w, job_call, kind, 30, 0) - worker_steps(w, job_call, kind, 10, 0)) / 20;
+}
+
+TEST(SBL_30_instructions_of_a_message)
+{
+	struct worker *w = worker_new(HERE);
+	long vmmc, sbl, with;
+
+	check_eq(worker_do(w, job_setup, 0, 0, 0), 0);
+	vmmc = cost(w, VMMC);
+	sbl = cost(w, SBL);
+	check_eq(worker_do(w, job_map, 0, 0, 0), 0);
+	with = cost(w, SBL_MAPPED);
+	printf("# 64 bytes: vmmc_SendData %ld instructions, SBL_SendMsg %ld, with a mapping %ld\n",
+	       vmmc, sbl, with);
+	check(sbl <= vmmc + 20);
+	check(with <= vmmc + 40);
+	worker_end(w);
+}
+
+/* ---- times ------------------------------------------------------------------------------ */
 
 /* The shortest of many series; the kinds take turns. */
 TEST(SBL_30_a_store_to_a_mapped_word)
