@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "worker.h"
+#include "vm.h"
 
 #define WAIT_NS	20000000	/* for a child; the worker may hold a lock that fork() needs */
 
