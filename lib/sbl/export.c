@@ -62,8 +62,12 @@ static int export_open(struct export *e)
 		.flags = DD_EXPORT_DIRECT_ANY,
 	};
 
+	int ret;
+
 	ddi_key(a.key, dd_pid(e->buffer.h), e->number, SBL_KEY);
-	return sbl_code(ddi_buffer_export(&e->buffer, &a), SBL_ENoSuchNode);
+	ret = ddi_buffer_export(&e->buffer, &a);
+	/* The program may have exported the number by libdd. */
+	return ret == -EEXIST ? SBL_EBufAlreadyExists : sbl_code(ret, SBL_ENoSuchNode);
 }
 
 static int export_new(struct dd *h, Int32 *buf, size_t len, unsigned int number,

@@ -21,7 +21,6 @@
 #include "upcall.h"
 
 #define VMMC_MAX	65536		/* exports; imports */
-#define VMMC_WINDOW	256		/* unread notifications of an importer */
 #define VMMC_NOTIFIERS	64		/* importers of a buffer with a handler: they cost memory */
 #define VMMC_WORDS_MAX	0x7fffffffu
 #define VMMC_KEY	'V'		/* kind of keys of buffers */

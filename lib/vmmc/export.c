@@ -7,32 +7,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "buffer.h"
 #include "common.h"
-#include "proxy.h"
+#include "peer.h"
 #include "shared.h"
 
 /**
  * struct export - a receive buffer
  * @slot: names it
- * @h: handle of libdd
- * @addr: first byte
- * @len: bytes
+ * @buffer: its memory, handler, and segment of libdd
  * @number: chosen by the program
- * @segment: of libdd
- * @proc: handler, or NULL
- * @cookie: with @proc: of upcall.h
  * @state: of a redirectable buffer, else NULL
  * @redir: where a message is redirected to; pinned until vmmc_EndRedir(). NULL if none is
  */
 struct export {
 	struct vmmc_slot slot;
-	struct dd *h;
-	char *addr;
-	size_t len;
+	struct ddi_buffer buffer;
 	uint32_t number;
-	uint64_t segment;
-	vmmc_callback_t proc;
-	int cookie;
 	struct dd_export_state *state;
 	void *redir;
 };
@@ -85,24 +76,10 @@ static vmmc_result_t export_fits(const char *addr, size_t len, uint32_t number)
 			continue;
 		if (e->number == number)
 			return vmmcErr_BufAlreadyExists;
-		if (addr < e->addr + e->len && e->addr < addr + len)
+		if (addr < e->buffer.addr + e->buffer.len && e->buffer.addr < addr + len)
 			return vmmcErr_OverlappedBufs;
 	}
 	return vmmc_Success;
-}
-
-/*
- * The last word of the message. dd_note has the bytes of the last aligned 8 bytes of the segment;
- * VMMC sends whole words. An importer that uses libdd itself can send other things.
- */
-static void export_notified(const struct dd_note *note, void *data)
-{
-	const struct export *e = data;
-	uint64_t end = note->offset + note->len;
-	uint32_t value = end % 8 || note->len < 8 ? note->word : note->word >> 32;
-
-	if (note->op == DD_OP_PUT && note->len >= sizeof(int32) && !(end % sizeof(int32)))
-		e->proc((int32 *)(e->addr + end - sizeof(int32)), value);
 }
 
 /*
@@ -113,36 +90,14 @@ static void export_attr(const struct export *e, uint32 flags, vmmc_perm_t perm,
 			struct dd_export_attr *a)
 {
 	*a = (struct dd_export_attr){
-		.size = sizeof(*a), .addr = e->addr, .len = e->len, .key_class = DD_KEY_BUFFER,
+		.size = sizeof(*a),
 		.rights = (flags & BUF_WRITE_ONLY ? DD_CAN_PUT : 0) |
 			  (flags & BUF_READ_ONLY ? DD_CAN_GET : 0),
-		.notify = e->proc ? DD_NOTIFY_IF_ASKED : DD_NOTIFY_NEVER,
 		.users = perm == VMMC_PERM_SAMEUSER ? DD_FOR_USER : DD_FOR_ANY,
-		.importers = perm == VMMC_PERM_ONE ? 1 : e->proc ? VMMC_NOTIFIERS : 65536,
-		.window = e->proc ? VMMC_WINDOW : DDI_PROXY_DEPTH, .cookie = e->cookie,
+		.importers = perm == VMMC_PERM_ONE ? 1 : e->buffer.fn ? VMMC_NOTIFIERS : 65536,
 		.flags = flags & BUF_REDIRECTABLE ? DD_EXPORT_REDIRECT : DD_EXPORT_DIRECT_ANY,
 	};
-	ddi_key(a->key, dd_pid(e->h), e->number, VMMC_KEY);
-}
-
-/* Export the segment of a buffer with a handler; no note of it is handled before it is known. */
-static int export_notifying(struct export *e, struct dd_export_attr *a)
-{
-	int ret = ddi_shared_list();
-
-	if (ret < 0)
-		return ret;
-	a->list = ret;
-	ddi_upcall_hold();
-	e->cookie = ddi_upcall_add(export_notified, e);
-	a->cookie = e->cookie;
-	ret = e->cookie < 0 ? e->cookie : dd_export(e->h, a, &e->segment);
-	if (!ret)
-		ddi_upcall_set(e->cookie, e->segment);
-	else if (e->cookie >= 0)
-		ddi_upcall_del(e->cookie);
-	ddi_upcall_release();
-	return ret;
+	ddi_key(a->key, dd_pid(e->buffer.h), e->number, VMMC_KEY);
 }
 
 /* The program may have exported the number by libdd. */
@@ -156,17 +111,10 @@ static vmmc_result_t export_open(struct export *e, uint32 flags, vmmc_perm_t per
 	struct dd_export_attr a;
 	int ret;
 
-	ret = dd_pin(e->h, e->addr, e->len);
-	if (ret)
-		return export_code(ret);
 	export_attr(e, flags, perm, &a);
-	ret = e->proc ? export_notifying(e, &a) : dd_export(e->h, &a, &e->segment);
-	if (ret) {
-		dd_unpin(e->h, e->addr);
-		return export_code(ret);
-	}
+	ret = ddi_buffer_export(&e->buffer, &a);
 	e->state = a.state;
-	return vmmc_Success;
+	return ret ? export_code(ret) : vmmc_Success;
 }
 
 static vmmc_result_t export_buf(struct dd *h, int32 *buf, uint32 nwords, uint32 rbufid,
@@ -184,12 +132,8 @@ static vmmc_result_t export_buf(struct dd *h, int32 *buf, uint32 nwords, uint32 
 	e = (struct export *)vmmc_slot_new(&exports, sizeof(*e));
 	if (!e)
 		return vmmcErr_NoMem;
-	e->h = h;
-	e->addr = (char *)buf;
-	e->len = len;
+	e->buffer = (struct ddi_buffer){ .h = h, .addr = (char *)buf, .len = len, .fn = proc };
 	e->number = rbufid;
-	e->proc = proc;
-	e->cookie = 0;
 	e->redir = NULL;
 	code = export_open(e, flags, perm);
 	if (code) {
@@ -227,47 +171,20 @@ VMMC_API vmmc_result_t vmmc_ExportRecvBuf(int32 *buf, uint32 nwords, uint32 rbuf
 static vmmc_result_t unexport_begin(vmmc_exphandle_t handle, struct export **found)
 {
 	struct export *e = export_find(handle);
-	bool blocked;
 
 	if (!e)
 		return vmmcErr_BadRbufState;
-	if (e->proc) {
-		ddi_upcall_hold();
-		blocked = ddi_upcall_blocked() && ddi_upcall_waits(e->segment);
-		ddi_upcall_release();
-		if (blocked)
-			return vmmcErr_BlockedNotifications;
-	}
+	if (ddi_buffer_blocked(&e->buffer))
+		return vmmcErr_BlockedNotifications;
 	__atomic_store_n(&e->slot.use, 0, __ATOMIC_RELAXED);
 	*found = e;
 	return vmmc_Success;
 }
 
-/*
- * The segment has ended. Handle what it has notified, unless another thread has blocked
- * notifications meanwhile. Then no handler has the record.
- */
-static void unexport_drain(struct export *e)
-{
-	bool waits = e->proc;
-
-	while (waits) {
-		ddi_upcall_flush();
-		ddi_upcall_enter();
-		ddi_upcall_hold();
-		waits = !ddi_upcall_blocked() && ddi_upcall_waits(e->segment);
-		if (!waits)
-			ddi_upcall_del(e->cookie);
-		ddi_upcall_release();
-		ddi_upcall_leave();
-	}
-}
-
 static void unexport_end(struct export *e)
 {
 	if (e->redir)
-		dd_unpin(e->h, e->redir);
-	dd_unpin(e->h, e->addr);
+		dd_unpin(e->buffer.h, e->redir);
 	vmmc_slot_free(&exports, &e->slot);
 }
 
@@ -282,8 +199,7 @@ VMMC_API vmmc_result_t vmmc_UnexportRecvBuf(vmmc_exphandle_t handle)
 	code = unexport_begin(handle, &e);
 	vmmc_leave();
 	if (!code) {
-		dd_unexport(e->h, e->segment);
-		unexport_drain(e);
+		ddi_buffer_end(&e->buffer);
 		vmmc_enter();
 		unexport_end(e);
 		vmmc_leave();
@@ -317,19 +233,19 @@ static vmmc_result_t redir_post(struct export *e, size_t offset, size_t len, voi
 {
 	int ret;
 
-	if (offset > e->len || len > e->len - offset)
+	if (offset > e->buffer.len || len > e->buffer.len - offset)
 		return vmmcErr_BadArg;
-	ret = dd_pin(e->h, to, len);
+	ret = dd_pin(e->buffer.h, to, len);
 	if (ret)
 		return vmmc_code(ret, vmmcErr_BadRbufState);
-	ret = dd_redirect(e->h, e->segment, offset, to, len);
+	ret = dd_redirect(e->buffer.h, e->buffer.segment, offset, to, len);
 	if (ret) {
-		dd_unpin(e->h, to);
+		dd_unpin(e->buffer.h, to);
 		return vmmc_code(ret, vmmcErr_BadRbufState);
 	}
 	/* That of a message that has arrived. */
 	if (e->redir)
-		dd_unpin(e->h, e->redir);
+		dd_unpin(e->buffer.h, e->redir);
 	e->redir = to;
 	return vmmc_Success;
 }
@@ -359,12 +275,12 @@ static vmmc_result_t redir_end(struct export *e, uint32 *nwords, uint32 *first)
 
 	if (!e || !e->redir)
 		return vmmcErr_BadRbufState;
-	ret = dd_redirect_end(e->h, e->segment);
+	ret = dd_redirect_end(e->buffer.h, e->buffer.segment);
 	if (ret)
 		return vmmcErr_BadRbufState;
 	*nwords = e->state->count / sizeof(int32);
 	*first = e->state->first / sizeof(int32);
-	dd_unpin(e->h, e->redir);
+	dd_unpin(e->buffer.h, e->redir);
 	e->redir = NULL;
 	return vmmc_Success;
 }

@@ -11,17 +11,16 @@
 #include <ctype.h>
 #include <netdb.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "cluster.h"
 #include "dd.h"
 #include "hosts.h"
 #include "upcall.h"
 
-#define CLUSTER_CONF	"/etc/dd/cluster.conf"
 #define BLANKS		" \t\r\n\v\f"
 
 struct vmmc_hosts vmmc_cluster, vmmc_session;
@@ -41,51 +40,15 @@ static int host_index(int number)
 	return -1;
 }
 
-/* A host without its port: "host:port", "[address]:port", or an address of IPv6. */
-static void host_cut(char *host)
+/* The first line of a number counts. */
+static void line_read(int number, const char *host)
 {
-	char *colon = strchr(host, ':'), *bracket = strchr(host, ']');
+	char *name = host_index(number) < 0 ? strdup(host) : NULL;
 
-	if (*host == '[' && bracket) {
-		*bracket = 0;
-		memmove(host, host + 1, strlen(host));
-	} else if (colon && !strchr(colon + 1, ':')) {
-		*colon = 0;
-	}
-}
-
-/* Lines that "ddctl apply" refuses are left out. */
-static void line_read(char *line)
-{
-	char *save, *number, *host, *end;
-	long n;
-
-	line[strcspn(line, "#")] = 0;
-	number = strtok_r(line, BLANKS, &save);
-	host = number ? strtok_r(NULL, BLANKS, &save) : NULL;
-	if (!host || !isdigit((unsigned char)*number))
+	if (!name)
 		return;
-	n = strtol(number, &end, 10);
-	if (*end || n >= NODES_MAX || host_index(n) >= 0)
-		return;
-	host = strdup(host);
-	if (!host)
-		return;
-	host_cut(host);
-	names[vmmc_cluster.count] = host;
-	host_add(&vmmc_cluster, n);
-}
-
-static void file_read(void)
-{
-	FILE *file = fopen(CLUSTER_CONF, "re");
-	char line[512];
-
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file))
-		line_read(line);
-	fclose(file);
+	names[vmmc_cluster.count] = name;
+	host_add(&vmmc_cluster, number);
 }
 
 /* Whether a name is that of a host, or its part before the domain. */
@@ -146,7 +109,7 @@ void vmmc_hosts_read(struct dd *h)
 
 	if (gethostname(own_name, sizeof(own_name) - 1))
 		own_name[0] = 0;
-	file_read();
+	ddi_cluster_read(line_read);
 	if (host_index(own) < 0 && vmmc_cluster.count < NODES_MAX) {
 		names[vmmc_cluster.count] = own_name;
 		host_add(&vmmc_cluster, own);
