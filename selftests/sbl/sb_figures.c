@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dd_mem.h"
 #include "sb.h"
 #include "vmmc.h"
 
@@ -198,6 +199,49 @@ TEST(SBL_30_the_first_store_after_an_update)
 	print("a page fault of shared memory", fault, TIMES);
 	munmap((void *)shared, PAGE);
 	end(1);
+}
+
+#define SOME	64	/* pages, a bit each */
+
+/* A store to each page, on average. */
+static long touch_ns(volatile Int32 *pages)
+{
+	long start = now_ns();
+
+	for (int i = 0; i < SOME; i++)
+		pages[i * WORDS] = start;
+	return (now_ns() - start) / SOME;
+}
+
+/* Pages as those of a mapping, but no thread waits for a store. */
+TEST(SBL_30_a_first_store_that_wakes_no_thread)
+{
+	Int32 *shared = mmap(NULL, SOME * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			     -1, 0);
+	static long first[TIMES], fault[TIMES], fetch[TIMES];
+	uint64_t stored;
+	long start;
+	struct dd *h;
+	void *tracked;
+
+	check_eq(dd_open(&h), 0);
+	check_eq(dd_alloc_tracked(h, SOME * PAGE, &tracked), 0);
+	touch_ns(shared);
+	touch_ns(tracked);
+	for (int i = 0; i < TIMES; i++) {
+		start = now_ns();
+		check_eq(dd_dirty(h, tracked, SOME * PAGE, &stored), 0);
+		fetch[i] = now_ns() - start;
+		check_eq(stored, ~0ull);
+		first[i] = touch_ns(tracked);
+		madvise(shared, SOME * PAGE, MADV_DONTNEED);
+		fault[i] = touch_ns(shared);
+	}
+	print("one of 64 first stores, without a thread", first, TIMES);
+	print("one of 64 page faults of shared memory", fault, TIMES);
+	print("a fetch of 64 pages", fetch, TIMES);
+	munmap(shared, SOME * PAGE);
+	check_eq(dd_shutdown(h), 0);
 }
 
 TEST(SBL_30_from_a_store_to_its_arrival)
