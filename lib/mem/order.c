@@ -267,9 +267,10 @@ static void peer_drain(struct ddi_peer *p, void *arg)
 
 /*
  * A program may end when its sends have returned. The end of the process would drop what the other
- * nodes have not acknowledged.
+ * nodes have not acknowledged. The priority is for programs that are linked statically: destructors
+ * without one, which may send, run before.
  */
-static __attribute__((destructor)) void exit_drain(void)
+static __attribute__((destructor(101))) void exit_drain(void)
 {
 	int64_t deadline = ddi_deadline(EXIT_NS);
 

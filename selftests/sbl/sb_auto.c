@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -471,6 +472,37 @@ TEST(SBL_28_SBL_27_links_that_end_under_a_mapping)
 	check_eq(SBL_Unmap(memory), SBL_EBadIbufState);
 	check_eq(memory[4], 4);
 	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+}
+
+/* In another process: map memory, store to it, and end. */
+static long job_store_and_exit(long node, long squid, long value)
+{
+	Int32 *at;
+	int n;
+
+	if (SBL_ImportRecvBuf(node, squid, 1, &at, &n) ||
+	    SBL_Map(memory, at, MAPPED * WORDS, 0))
+		return -1;
+	for (int i = 0; i < MAPPED * WORDS; i++)
+		memory[i] = value;
+	/* Its parent's. */
+	__fpurge(stdout);
+	exit(0);
+}
+
+TEST(SBL_16_stores_before_the_end_of_the_program)
+{
+	struct worker *w;
+
+	begin_with(MAPPED * WORDS);
+	for (int i = 1; i <= 20; i++) {
+		w = worker_new(HERE);
+		worker_begin(w, job_store_and_exit, node_there(), worker_pid(owner), i);
+		check_eq(worker_end_result(w), 1000);
+		check(arrives(board + MAPPED * WORDS - 1, i));
+		check_eq(board[0], i);
+	}
+	end();
 }
 
 /* ---- arguments that are not valid ------------------------------------------------------ */
