@@ -121,9 +121,12 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_UID	0x40	/* clients of user @uid may connect */
 #define DD_ATTR_GID	0x80	/* members of group @gid on this node may connect */
 
+#define DD_ATTR_SHARED	0x200	/* other services may have the name; one client */
+
 /* Flags of struct dd_connect_attr */
 #define DD_ATTR_ANON	0x100	/* a new list, whatever @list is */
 #define DD_ATTR_TIMEOUT	0x10	/* wait up to @timeout */
+#define DD_ATTR_ERRNO	0x400	/* return the errors of errno.h only */
 
 /**
  * struct dd_serve_attr - attributes of a service
@@ -131,7 +134,10 @@ int dd_free(struct dd *h, void *addr);
  *	offset of @uid
  * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_CLOSE, DD_ATTR_NODIRECT,
  *	DD_ATTR_DIRECT_ANY; DD_ATTR_SAME_USER, DD_ATTR_UID, DD_ATTR_GID: without any
- *	of these three all users may connect, else those that one of them admits
+ *	of these three all users may connect, else those that one of them admits;
+ *	DD_ATTR_SHARED: @maxconn is 1, and other services of this user with this flag may
+ *	have the same name. Each takes one client, the oldest one first, and has no name
+ *	from then on
  * @maxconn: connections at a time, 1 to 65536
  * @window: unread messages that one client may have here, up to 256; 0
  *	means 16 for a client of DD_TYPE_STREAM, and 1 for others
@@ -195,7 +201,7 @@ int dd_unserve(struct dd *h, int service);
  * struct dd_connect_attr - attributes of a connection
  * @size: sizeof(struct dd_connect_attr)
  * @flags: DD_ATTR_LIST, DD_ATTR_ANON, which DD_TYPE_RPC implies,
- *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY, DD_ATTR_TIMEOUT
+ *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY, DD_ATTR_TIMEOUT, DD_ATTR_ERRNO
  * @type: DD_TYPE_*
  * @window: unread messages that the server may have here, up to 256; 0
  *	means 16 for DD_TYPE_STREAM, and 1 for other types
@@ -239,6 +245,10 @@ struct dd_connect_attr {
  * no block for this client, see ddserve(3), or the server has reached its
  * RLIMIT_MEMLOCK), -EMEMLOCK (limit of this user), -EINVAL, -EBADID (list or handle),
  * -ENOCMP. dd_last_error() has the details.
+ *
+ * With DD_ATTR_ERRNO, errors of the kernel are returned as they are, such as -ECONNREFUSED (no
+ * such service), -ENONET (no such node), -EHOSTUNREACH (the node does not answer), -EUSERS,
+ * -ENOBUFS, -EDQUOT, -ENETDOWN.
  */
 int dd_connect(struct dd *h, const char *name, int node,
 	       const struct dd_connect_attr *attr, int *list);

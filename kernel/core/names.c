@@ -22,6 +22,7 @@ static const struct rhashtable_params dd_names = {
 int dd_names_init(struct dd_node *node)
 {
 	spin_lock_init(&node->park_lock);
+	spin_lock_init(&node->shared_lock);
 	dd_quota_init(&node->parked);
 	return rhashtable_init(&node->names, &dd_names);
 }
@@ -56,6 +57,55 @@ static bool name_used(struct dd_node *node, const struct dd_name *name)
 	return obj;
 }
 
+/* In an RCU read-side section. */
+static struct dd_name *name_find(struct dd_node *node, u8 class, const u8 *key)
+{
+	u8 want[DD_NAME_KEY] = { class };
+
+	memcpy(want + 1, key, DD_KEY_SIZE);
+	return rhashtable_lookup(&node->names, want, dd_names);
+}
+
+/* Add a name behind those that it shares its key with; 0, or why that is not permitted. */
+static int shared_add(struct dd_node *node, struct dd_name *name)
+{
+	struct dd_name *first;
+	int err;
+
+	spin_lock(&node->shared_lock);
+	INIT_LIST_HEAD(&name->same);
+	/* data_race(): as in dd_name_add(). */
+	err = data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry, dd_names));
+	if (err == -EEXIST) {
+		rcu_read_lock();
+		first = name_find(node, name->class, name->key);
+		/* Under the lock, a shared name that is found stays. */
+		if (first && first->shared && uid_eq(first->uid, name->uid)) {
+			list_add_tail(&name->same, &first->same);
+			err = 0;
+		}
+		rcu_read_unlock();
+	}
+	spin_unlock(&node->shared_lock);
+	return err;
+}
+
+/* The oldest of the others is found from now on. */
+static void shared_del(struct dd_node *node, struct dd_name *name)
+{
+	struct dd_name *next = list_next_entry(name, same);
+
+	spin_lock(&node->shared_lock);
+	/* Only the first one is there; the other ones fail. */
+	if (list_empty(&name->same))
+		data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
+	else
+		data_race(rhashtable_replace_fast(&node->names, &name->entry, &next->entry,
+						  dd_names));
+	list_del_init(&name->same);
+	spin_unlock(&node->shared_lock);
+}
+
 /**
  * dd_name_add() - let others find an object
  * @node: the node
@@ -67,6 +117,8 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 {
 	int err;
 
+	if (name->shared)
+		return shared_add(node, name);
 	do {
 		/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
 		err = data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
@@ -81,6 +133,10 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 /* Undo dd_name_add(). A second call does nothing. */
 void dd_name_del(struct dd_node *node, struct dd_name *name)
 {
+	if (name->shared) {
+		shared_del(node, name);
+		return;
+	}
 	/* data_race(): as in dd_name_add(). */
 	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
 }
@@ -94,15 +150,6 @@ void dd_name_del(struct dd_node *node, struct dd_name *name)
 bool dd_name_valid(const struct dd_name *name)
 {
 	return name->class != DD_SEGMENT_BUFFER || dd_ctx_owned(name->obj->ctx);
-}
-
-/* In an RCU read-side section. */
-static struct dd_name *name_find(struct dd_node *node, u8 class, const u8 *key)
-{
-	u8 want[DD_NAME_KEY] = { class };
-
-	memcpy(want + 1, key, DD_KEY_SIZE);
-	return rhashtable_lookup(&node->names, want, dd_names);
 }
 
 /**

@@ -5,6 +5,7 @@
 
 #include <linux/rhashtable-types.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 
 #include "core/quota.h"
 
@@ -30,12 +31,19 @@ enum dd_class {
  * struct dd_name - an object that others find by a key
  * @entry: in dd_node.names
  * @obj: the object
+ * @shared: other names of @uid may have the same key. dd_name_get() finds the oldest one
+ * @uid: with @shared, the owner
+ * @same: with @shared, the names of this key, in the order in which they were added; only the
+ *	first one is in dd_node.names. Protected by dd_node.shared_lock
  * @class: enum dd_class or enum dd_segment_class
- * @key: padded with zeros; unique in its class
+ * @key: padded with zeros; unique in its class, unless it is shared
  */
 struct dd_name {
 	struct rhash_head entry;
 	struct dd_obj *obj;
+	bool shared;
+	kuid_t uid;
+	struct list_head same;
 	u8 class;
 	u8 key[DD_KEY_SIZE];
 };

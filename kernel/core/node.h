@@ -64,6 +64,7 @@ struct dd_stats {
  * @port: UDP port; changes only while there are no peers
  * @up: the node accepts work
  * @names: struct dd_name by class and key (names.c)
+ * @shared_lock: protects dd_name.same of all names, and which of them is in @names; innermost
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
  * @generation: of the segment that was made last
@@ -89,6 +90,7 @@ struct dd_node {
 	u16 port;
 	bool up;
 	struct rhashtable names;
+	spinlock_t shared_lock;	/* protects names that share a key */
 	struct xarray ctxs;
 	unsigned long opened;
 	atomic64_t generation;

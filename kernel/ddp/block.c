@@ -179,6 +179,8 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 	for (;;) {
 		if (svc->dead)
 			return -ECONNREFUSED;
+		if (svc->taken)
+			return -EAGAIN;
 		/* Without the memory, use a block that has had a connection. */
 		*block = dd_service_choose(svc, cid, err);
 		if (!*block)
@@ -364,6 +366,10 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 
 	lockdep_assert_held(&svc->lock);
 	list_del_init(&block->free);
+	if (svc->flags & DD_SERVE_SHARED) {
+		svc->taken = true;
+		dd_name_del(svc->obj.ctx->node, &svc->name);
+	}
 	block->conn = conn;
 	block->client = *cid;
 	mixed = block->bytes && block->bytes != cid->ctx;
@@ -396,7 +402,8 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
  * entered the server's memory cgroup by dd_owner_enter().
  *
  * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
- * ended; %-EUSERS if there is no block for this client; %-EDQUOT if the server's
+ * ended; %-EAGAIN if another client has taken a service with DD_SERVE_SHARED: another one may
+ * have its name; %-EUSERS if there is no block for this client; %-EDQUOT if the server's
  * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
  * caller was killed. On error nothing has changed.
  */

@@ -228,6 +228,26 @@ static int dd_conn_setup(struct dd_conn *conn, const struct dd_connect *arg)
 	return 0;
 }
 
+/* Connect an end to a service of this node. */
+static int dd_conn_local(struct dd_conn *conn, const struct dd_client_id *cid, const u8 *name)
+{
+	struct mem_cgroup *before;
+	struct dd_service *svc;
+	int err;
+
+	do {
+		svc = dd_service_find(conn->imp.obj.ctx->node, name);
+		if (!svc)
+			return -ECONNREFUSED;
+		before = dd_owner_enter(svc->obj.ctx);
+		err = dd_service_accept(svc, conn->type, cid, conn, NULL);
+		dd_owner_leave(before);
+		dd_service_put(svc);
+	} while (err == -EAGAIN);
+	/* The limit that was reached is the server's. */
+	return err == -EDQUOT ? -ENOBUFS : err;
+}
+
 /* Equip an end, connect it to a service and publish it; its context is locked. */
 static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 {
@@ -236,8 +256,6 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 		.node = READ_ONCE(ctx->node->id),
 		.ctx = ctx->serial + 1ull,
 	};
-	struct mem_cgroup *before;
-	struct dd_service *svc;
 	int err;
 
 	err = dd_conn_setup(conn, arg);
@@ -258,17 +276,7 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 			err = -ESTALE;
 		}
 	} else {
-		svc = dd_service_find(ctx->node, arg->name);
-		err = -ECONNREFUSED;
-		if (svc) {
-			before = dd_owner_enter(svc->obj.ctx);
-			err = dd_service_accept(svc, conn->type, &cid, conn, NULL);
-			dd_owner_leave(before);
-			dd_service_put(svc);
-		}
-		/* The limit that was reached is the server's. */
-		if (err == -EDQUOT)
-			err = -ENOBUFS;
+		err = dd_conn_local(conn, &cid, arg->name);
 	}
 	if (err) {
 		dd_obj_unreserve(&conn->imp.obj);

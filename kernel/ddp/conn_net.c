@@ -207,6 +207,28 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	return 0;
 }
 
+/* Connect a client of another node, whose request is @call but for @call->r. */
+static int dd_conn_net_serve(struct dd_peer *peer, struct dd_service *svc, u8 type,
+			     const struct dd_client_id *cid, struct dd_conn_net_call *call)
+{
+	struct mem_cgroup *before;
+	int err;
+
+	/* Charge the server's user and memcg. */
+	before = dd_owner_enter(svc->obj.ctx);
+	call->r = dd_remote_alloc(peer, &dd_link_remote_put);
+	err = call->r ? dd_remote_register(call->r) : -ENOMEM;
+	if (!err)
+		err = dd_service_accept(svc, type, cid, NULL, call);
+	if (err && call->r) {
+		dd_remote_break(call->r, ECONNRESET, false);
+		dd_uncharge(svc->obj.ctx, dd_remote_ops_size(call->r->nops));
+		dd_remote_put(call->r);
+	}
+	dd_owner_leave(before);
+	return err;
+}
+
 static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 			      const struct dd_ctl_query *query, struct dd_ctl_answer *answer)
 {
@@ -217,7 +239,6 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	};
 	struct dd_conn_net_end *end = &call.remote;
 	struct dd_client_id cid = { .node = peer->number };
-	struct mem_cgroup *before;
 	struct dd_service *svc;
 	int err;
 
@@ -226,23 +247,14 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	    end->type < DD_CONN_RPC || end->type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
 		return -EBADMSG;
-	svc = READ_ONCE(peer->node->up) ? dd_service_find(peer->node, query->key) : NULL;
-	if (!svc)
-		return -ECONNREFUSED;
 	cid.uid = make_kuid(&init_user_ns, le32_to_cpu(end->uid));
-	/* The client is on another node: charge the server's user and memcg. */
-	before = dd_owner_enter(svc->obj.ctx);
-	call.r = dd_remote_alloc(peer, &dd_link_remote_put);
-	err = call.r ? dd_remote_register(call.r) : -ENOMEM;
-	if (!err)
-		err = dd_service_accept(svc, end->type, &cid, NULL, &call);
-	if (err && call.r) {
-		dd_remote_break(call.r, ECONNRESET, false);
-		dd_uncharge(svc->obj.ctx, dd_remote_ops_size(call.r->nops));
-		dd_remote_put(call.r);
-	}
-	dd_owner_leave(before);
-	dd_service_put(svc);
+	do {
+		svc = READ_ONCE(peer->node->up) ? dd_service_find(peer->node, query->key) : NULL;
+		if (!svc)
+			return -ECONNREFUSED;
+		err = dd_conn_net_serve(peer, svc, end->type, &cid, &call);
+		dd_service_put(svc);
+	} while (err == -EAGAIN);
 	return err;
 }
 

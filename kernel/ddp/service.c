@@ -163,6 +163,7 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	    arg->__reserved2 || arg->peruser > arg->maxconn ||
 	    (arg->uid && !(arg->flags & DD_SERVE_UID)) ||
 	    (arg->gid && !(arg->flags & DD_SERVE_GID)) ||
+	    (arg->maxconn != 1 && arg->flags & DD_SERVE_SHARED) ||
 	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
 	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
 	    arg->window > DD_WINDOW_MAX)
@@ -177,6 +178,8 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	INIT_LIST_HEAD(&svc->free);
 	svc->name.obj = &svc->obj;
 	svc->name.class = DD_CLASS_SERVICE;
+	svc->name.shared = arg->flags & DD_SERVE_SHARED;
+	svc->name.uid = current_euid();
 	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
 	svc->flags = arg->flags;
 	svc->uid = current_euid();

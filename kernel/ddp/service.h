@@ -66,6 +66,7 @@ struct dd_block {
  * @name: its name; changed under @lock
  * @lock: protects the members below; taken after dd_ctx.lock of any context
  * @dead: accepts no connections any more
+ * @taken: with DD_SERVE_SHARED, it has had its client, and has no name any more
  * @flags: DD_SERVE_*
  * @uid: user of the server, when it registered
  * @only_uid: with DD_SERVE_UID, the user that may connect
@@ -96,6 +97,7 @@ struct dd_service {
 	struct dd_name name;
 	struct mutex lock;	/* protects blocks and their connections */
 	bool dead;
+	bool taken;
 	u32 flags;
 	kuid_t uid;
 	kuid_t only_uid;

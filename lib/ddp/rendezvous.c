@@ -33,7 +33,7 @@ _Static_assert(DD_ATTR_LIST == DD_SERVE_LIST && DD_ATTR_ACCEPT == DD_SERVE_ACCEP
 	       DD_ATTR_DIRECT_ANY == DD_SERVE_DIRECT_ANY &&
 	       DD_ATTR_CLOSE == DD_SERVE_CLOSE && DD_ATTR_UID == DD_SERVE_UID &&
 	       DD_ATTR_SAME_USER == DD_SERVE_SAME_USER &&
-	       DD_ATTR_GID == DD_SERVE_GID, "flags");
+	       DD_ATTR_GID == DD_SERVE_GID && DD_ATTR_SHARED == DD_SERVE_SHARED, "flags");
 
 static int serve_prepare(struct dd *h, const char *name,
 			 const struct dd_serve_attr *attr, struct dd_serve *sv)
@@ -239,7 +239,7 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	if (!attr || (attr->size != sizeof(*attr) &&
 		      (attr->size != offsetof(struct dd_connect_attr, timeout) ||
 		       attr->flags & DD_ATTR_TIMEOUT)) ||
-	    attr->flags & ~(CONNECT_FLAGS | DD_ATTR_ANON) || attr->type < DD_TYPE_RPC ||
+	    attr->flags & ~(CONNECT_FLAGS | DD_ATTR_ANON | DD_ATTR_ERRNO) || attr->type < DD_TYPE_RPC ||
 	    attr->type > DD_TYPE_STREAM || attr->window > DD_WINDOW_MAX)
 		return -EINVAL;
 	cn->type = attr->type;
@@ -255,7 +255,7 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	      ddi_region_check(h, "send", attr->send, attr->send_size, &cn->send) ?:
 	      ddi_region_check(h, "receive", attr->recv, attr->recv_size, &cn->recv);
 	if (!ret && (node < 0 || node >= dd_max_nodes(h))) {
-		ret = -EBADSERVER;
+		ret = attr->flags & DD_ATTR_ERRNO ? -ENONET : -EBADSERVER;
 		ddi_reason(h, ret, "there is no node %d, only 0 to %d", node,
 			   dd_max_nodes(h) - 1);
 	}
@@ -332,7 +332,7 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 		ret = -ENOMEM;
 	}
 	if (ret < 0)
-		return ddi_error(ret);
+		return attr->flags & DD_ATTR_ERRNO ? ret : ddi_error(ret);
 	if (list)
 		*list = attr->type == DD_TYPE_RPC ? 0 : cn.list;
 	return DD_SERIAL_ID(cn.conn);

@@ -33,7 +33,8 @@ enum dd_conn_type {
 #define DD_SERVE_SAME_USER	0x20	/* the server's user may connect */
 #define DD_SERVE_UID		0x40	/* user @uid may connect */
 #define DD_SERVE_GID		0x80	/* group @gid of this node may connect */
-#define DD_SERVE_FLAGS		0xff
+#define DD_SERVE_SHARED		0x200	/* the user's services may have one name */
+#define DD_SERVE_FLAGS		0x2ff
 
 /**
  * struct dd_serve - register a service (%DD_IOC_SERVE)
@@ -65,6 +66,10 @@ enum dd_conn_type {
  * connect; with several of them, a client that any of them permits. They are
  * compared with the effective ids of the client when it connects; for a client on
  * another node only with the user id that its node reports, not with groups.
+ *
+ * With %DD_SERVE_SHARED, @maxconn is 1, and other services of the same user with this flag
+ * may have the same name. Each of them takes one client, the oldest one first, and then has
+ * no name any more; its block is given to no other client.
  *
  * The block of a client that has closed is given to another client when all its
  * notes have been consumed; to a client of another user or node only if the
