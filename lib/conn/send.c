@@ -479,3 +479,10 @@ DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 	c = ddi_conn_lock(h, conn);
 	return c ? ddi_send_wait(h, c, what, ddi_submitted(c), timeout) : -EBADID;
 }
+
+DD_API int ddi_placed(struct dd *h, int conn, uint64_t n, int64_t timeout)
+{
+	struct ddi_conn *c = ddi_alive(h) ? ddi_conn_lock(h, conn) : NULL;
+
+	return c ? ddi_send_wait(h, c, DD_DONE_PLACED, n, timeout) : -EBADID;
+}

@@ -28,4 +28,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *
 int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t n,
 		  int64_t timeout);
 
+/* As dd_done() with DD_DONE_PLACED, of the message with this number, which was sent. */
+int ddi_placed(struct dd *h, int conn, uint64_t n, int64_t timeout);
+
 #endif /* _DD_SEND_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * flush.c - st_flush()
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A header counts as sent when it is inside the other end's window: then the other end finds it
+ * whatever happens to this one. Bytes of Data are in place before st_tx() returns, so of each
+ * call at most the last header is not sent yet.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "flush.h"
+#include "send.h"
+
+void st_submitted(struct st_end *e, unsigned int n)
+{
+	__atomic_add_fetch(&e->submitted, n, __ATOMIC_SEQ_CST);
+	/* Pairs with flush_others(): that sees @submitted, or this sees @waiting. */
+	if (!__atomic_load_n(&e->waiting, __ATOMIC_SEQ_CST))
+		return;
+	pthread_mutex_lock(&e->lock);
+	pthread_cond_broadcast(&e->changed);
+	pthread_mutex_unlock(&e->lock);
+}
+
+/*
+ * What was sent. @pending: messages that are not inside the window yet; @last: the number of the
+ * first one of these. Returns ECONNRESET if the other end has closed.
+ */
+static int sent(struct st_end *e, int64_t *count, uint64_t *pending, uint64_t *first)
+{
+	struct dd_conn_desc desc = { };
+	int64_t submitted;
+	int error = 0;
+
+	*pending = 0;
+	pthread_mutex_lock(&e->lock);
+	submitted = __atomic_load_n(&e->submitted, __ATOMIC_SEQ_CST);
+	if (dd_done(e->h, e->conn, DD_DONE_PLACED, 0) != 1) {
+		if (dd_conn_info(e->h, e->conn, &desc) || desc.closed)
+			error = ECONNRESET;
+		*pending = desc.submitted - desc.done;
+		*first = desc.done + 1;
+	}
+	submitted -= *pending;
+	/* Another thread may have sent a message, and not counted it yet. */
+	if (submitted > e->counted)
+		e->counted = submitted;
+	*count = e->counted;
+	pthread_mutex_unlock(&e->lock);
+	return error;
+}
+
+static bool closed(struct st_end *e)
+{
+	struct dd_conn_desc desc;
+
+	return dd_conn_info(e->h, e->conn, &desc) || desc.closed;
+}
+
+/* Wait a moment for other threads to send up to @threshold: 0, or the connection has ended. */
+static int flush_others(struct st_end *e, int64_t threshold)
+{
+	int64_t end = st_now() + ST_SLICE_NS;
+	const struct timespec t = { end / 1000000000, end % 1000000000 };
+
+	pthread_mutex_lock(&e->lock);
+	__atomic_add_fetch(&e->waiting, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&e->submitted, __ATOMIC_SEQ_CST) < threshold &&
+	    e->state == ST_CONNECTED)
+		pthread_cond_clockwait(&e->changed, &e->lock, CLOCK_MONOTONIC, &t);
+	__atomic_sub_fetch(&e->waiting, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&e->lock);
+	return closed(e) ? ECONNRESET : 0;
+}
+
+static int flush(struct st_end *e, int64_t threshold, int64_t *count)
+{
+	uint64_t pending, first;
+	int error, ret;
+
+	for (;;) {
+		error = sent(e, count, &pending, &first);
+		if (threshold < 0 ? !pending : *count >= threshold)
+			return 0;
+		if (!error && st_state(e) != ST_CONNECTED)
+			error = ENOTCONN;
+		if (error)
+			return error;
+		if (pending) {
+			/* The last one that is needed. */
+			if (threshold >= 0 && pending > (uint64_t)(threshold - *count))
+				pending = threshold - *count;
+			ret = ddi_placed(e->h, e->conn, first + pending - 1, DD_FOREVER);
+			error = ret < 0 ? ECONNRESET : 0;
+		} else {
+			error = flush_others(e, threshold);
+		}
+		if (error)
+			return error;
+	}
+}
+
+ST_API int (st_flush)(st_chandle_t *chandle, int64_t threshold, int64_t *count)
+{
+	struct st_end *e = st_enter(chandle);
+	int64_t n = 0;
+	int error = 0;
+
+	if (!e)
+		return EBADF;
+	if (st_state(e) != ST_CONNECTED)
+		error = ENOTCONN;
+	else if (threshold < -1)
+		error = EINVAL;
+	if (error)
+		return st_leave(e, error);
+	error = flush(e, threshold, &n);
+	if (count)
+		*count = n;
+	return st_leave(e, error);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * message.c - messages of the connection
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "message.h"
+
+int st_message_send(struct st_end *e, unsigned int len)
+{
+	/* To another node the kernel sends a copy, since the slot is used again at once. */
+	unsigned int options = e->far ? DD_SEND_UNWIRED : 0;
+	size_t to = e->messages % e->slots * ST_SLOT_SIZE;
+	int ret;
+
+	while ((ret = dd_send(e->h, e->conn, e->out, len, to, options, NULL, 0)) == -ENOTREADY) {
+		/* st_close() closes the connection, which ends this wait. */
+		ret = dd_done(e->h, e->conn, DD_DONE_PLACED, DD_FOREVER);
+		if (ret < 0 || st_state(e) == ST_CLOSING)
+			return ECONNRESET;
+	}
+	if (ret)
+		return st_errno(ret);
+	e->messages++;
+	return 0;
+}
+
+int st_message_receive(struct st_end *e, int list, struct st_slot *slot, int *conn)
+{
+	struct dd_msg msg;
+	int ret;
+
+	ret = dd_recv(e->h, list, &msg, 0, 0);
+	if (ret == -EWOULDBLOCK)
+		return -EAGAIN;
+	if (ret)
+		return -ECONNRESET;
+	if (msg.type == DD_MSG_CONN)
+		*conn = msg.conn;
+	if (msg.type != DD_MSG_DATA || (msg.len != ST_SLOT_SIZE && msg.len != ST_SLOT_SHORT))
+		return 0;
+	/* The other end may change the bytes at any time: use a copy. */
+	memcpy(slot, msg.addr, msg.len);
+	return msg.len;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * remote.h - memory that the other end has mapped
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _ST_REMOTE_H
+#define _ST_REMOTE_H
+
+#include "end.h"
+
+/*
+ * An Mx is positive: the first buffer, counted from ST_OPT_BUFX_BASE, whether a Get is permitted,
+ * and a number that differs between maps that have begun at this buffer one after another.
+ */
+#define ST_MX(sequence, get, first)	((uint32_t)(sequence) << 21 | (uint32_t)!!(get) << 20 | (first))
+#define ST_MX_FIRST(mx)		((mx) & 0xfffff)
+#define ST_MX_GET(mx)		((mx) >> 20 & 1)
+#define ST_MX_SEQUENCES		1024
+
+/* The name of the segment of @mx of an end. */
+void st_map_key(void *key, const uint32_t nonce[ST_NONCE], uint32_t mx);
+
+struct st_import *st_remote_table(unsigned int count);
+
+/*
+ * Write @len bytes at @local to, or read them from, memory of the other end. The place is buffer
+ * @hdr->bufx of @hdr->mx, and @hdr->offset. Returns 0; EBADMSG: there is no such place;
+ * EACCES: the other end's program is to answer the Get; or another error. The caller holds
+ * st_end.order.
+ */
+int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, size_t len);
+int st_remote_get(struct st_end *e, const st_header_t *hdr, void *local, size_t len);
+
+#endif /* _ST_REMOTE_H */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * table.h - records that handles name
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A handle is an address in memory of the table that can be read, and is zero. So a call may
+ * accept a handle or its address: the value is a handle of the table, or else points to one.
+ * Records are used again, but never freed.
+ */
+#ifndef _ST_TABLE_H
+#define _ST_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ST_SPACE	((size_t)64 << 20)	/* bytes of handles of a table */
+
+/**
+ * struct st_name - the first member of a record
+ * @value: the handle; 0 while there is none
+ * @index: place in the table
+ * @use: how often the record was taken
+ * @next: of the free ones
+ */
+struct st_name {
+	uintptr_t value;
+	unsigned int index;
+	unsigned int use;
+	struct st_name *next;
+};
+
+/**
+ * struct st_table - records of one kind
+ * @size: bytes in a record
+ * @max: number of records, a power of two
+ * @record: array of @max; places are filled once
+ * @base: first address of a handle
+ * @count: places in use
+ * @free: the free record that was released first
+ * @last: where the next one that is released is linked
+ */
+struct st_table {
+	size_t size;
+	unsigned int max;
+	struct st_name **record;
+	uintptr_t base;
+	unsigned int count;
+	struct st_name *free;
+	struct st_name **last;
+};
+
+/* A record without a handle, zeroed the first time; NULL: ENOMEM. */
+struct st_name *st_table_take(struct st_table *t);
+void st_table_release(struct st_table *t, struct st_name *name);
+
+/* Give a record a handle, and take it away: false if another thread has done that. */
+uintptr_t st_table_open(struct st_table *t, struct st_name *name);
+bool st_table_close(struct st_name *name, uintptr_t value);
+
+/* The handle that @value is or points to; 0 if it cannot be one. */
+uintptr_t st_table_value(const struct st_table *t, const void *value);
+
+/* The record of a handle, or NULL. */
+struct st_name *st_table_find(const struct st_table *t, uintptr_t value);
+
+/* Lock out other threads, before fork() and while all records are walked. */
+void st_table_lock(void);
+void st_table_unlock(void);
+
+/* In a child of fork(): no handle is valid, and all records are free. */
+void st_table_child(struct st_table *t, void (*reset)(struct st_name *name));
+
+#endif /* _ST_TABLE_H */

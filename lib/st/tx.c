@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * tx.c - st_tx()
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * The bytes of Data go to the memory of the other end before the header is sent, so that they are
+ * in place when that is read. An Mx is contiguous, so the STUs of a call are one request.
+ */
+#include <errno.h>
+
+#include "flush.h"
+#include "map.h"
+#include "message.h"
+#include "remote.h"
+#include "rx.h"
+
+static int operation(const st_header_t *hdr)
+{
+	if (!hdr || hdr->op < ST_OP_NOP || hdr->op > ST_OP_END_ACK)
+		return EINVAL;
+	return hdr->op >= ST_OP_REQUEST_CONNECTION && hdr->op <= ST_OP_DISCONNECT_COMPLETE ?
+	       EOPNOTSUPP : 0;
+}
+
+static bool vector_has(const struct st_hello *remote, uint32_t port)
+{
+	return port - remote->port < remote->portlen;
+}
+
+static void fill(const struct st_end *e, st_header_t *hdr)
+{
+	hdr->d_key = e->remote.key;
+	if (e->remote.portlen == 1 || !vector_has(&e->remote, hdr->d_port))
+		hdr->d_port = e->remote.port;
+	hdr->s_port = e->port;
+}
+
+/* Whether the receiver will accept the header, which may be a literal one. */
+static bool matches(const struct st_end *e, const st_header_t *hdr)
+{
+	return hdr->d_key == e->remote.key && vector_has(&e->remote, hdr->d_port);
+}
+
+static uint32_t stus(uint32_t len, uint32_t stu)
+{
+	return len / stu + !!(len % stu);
+}
+
+/* Turn the header into that of the last STU of @len bytes. Returns the number of STUs. */
+static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
+{
+	uint32_t stu = e->option[ST_OPT_MAXSTU_REMOTE], size = e->remote.bufsize;
+	uint32_t room = size - hdr->offset, full, n, last;
+
+	if (len <= room) {
+		n = last = stus(len, stu);
+		hdr->offset += (last - 1) * stu;
+	} else {
+		len -= room;
+		full = (len - 1) / size;
+		last = stus(len - full * size, stu);
+		n = stus(room, stu) + full * stus(size, stu) + last;
+		hdr->bufx += 1 + full;
+		hdr->offset = (last - 1) * stu;
+	}
+	if (n > 1)
+		hdr->flags |= ST_FLAG_LAST;
+	return n;
+}
+
+/* Send a header and count it as @n; the receiver drops a bad one. */
+static int send(struct st_end *e, enum st_kind kind, const st_header_t *hdr, const void *pay,
+		uint32_t n)
+{
+	int error = st_message_send(e, st_pack(e->out, kind, hdr, pay));
+
+	if (!error)
+		st_submitted(e, n);
+	return error;
+}
+
+/* Whether the program asks for one STU. */
+static bool literal(const struct st_end *e)
+{
+	return e->option[ST_OPT_LITERAL] || e->option[ST_OPT_MAXSTU_REMOTE] >= ST_STU_UNLIMITED;
+}
+
+static int put(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_t bufx,
+	       uint32_t off)
+{
+	struct st_map *map;
+	void *local = st_map_get(e, ST_PIN_TX, bufx, off, len, &map);
+	int error;
+
+	if (!local)
+		return EFAULT;
+	error = matches(e, hdr) ? st_remote_put(e, hdr, local, len) : EBADMSG;
+	st_map_put(map);
+	return error;
+}
+
+static int data(struct st_end *e, st_header_t *hdr, uint32_t len, uint32_t bufx, uint32_t off)
+{
+	bool silent = hdr->flags & ST_FLAG_SILENT;
+	uint32_t n = 1;
+	int error;
+
+	if (!e->option[ST_OPT_LITERAL] && hdr->offset >= e->remote.bufsize)
+		return EINVAL;
+	if (!len)
+		return send(e, ST_KIND_HEADER, hdr, NULL, 1);
+	error = put(e, hdr, len, bufx, off);
+	if (error && error != EBADMSG)
+		return error;
+	if (!literal(e))
+		n = tile(e, hdr, len);
+	if (error || !silent)
+		return send(e, error ? ST_KIND_BAD : ST_KIND_HEADER, hdr, NULL, n);
+	st_submitted(e, n);
+	return 0;
+}
+
+/* The header that reports the bytes of a Get. */
+static void answer(struct st_end *e, struct st_answer *a, const st_header_t *get, uint32_t mx,
+		   uint32_t bufx, uint32_t off)
+{
+	st_header_t hdr = {
+		.op = ST_OP_DATA, .flags = ST_FLAG_LAST, .param = get->param,
+		.d_port = e->port, .s_port = e->remote.port, .d_id = get->s_id,
+		.s_id = get->d_id, .d_key = e->option[ST_OPT_KEY_LOCAL], .mx = mx, .bufx = bufx,
+		.b_num = get->b_num,
+	};
+
+	hdr.offset = off;
+	st_answer_post(e, a, &hdr);
+}
+
+static int fetch(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_t bufx,
+		 uint32_t off, uint32_t *mx)
+{
+	struct st_map *map;
+	void *local = st_map_get(e, ST_PIN_RX, bufx, off, len, &map);
+	int error;
+
+	if (!local)
+		return EFAULT;
+	*mx = st_map_mx(map);
+	error = matches(e, hdr) ? st_remote_get(e, hdr, local, len) : EBADMSG;
+	st_map_put(map);
+	return error;
+}
+
+static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len, uint32_t bufx,
+	       uint32_t off)
+{
+	struct st_answer *a = NULL;
+	uint32_t mx = 0;
+	int error;
+
+	if (!e->option[ST_OPT_LITERAL] && hdr->offset >= e->remote.bufsize)
+		return EINVAL;
+	if (!(hdr->flags & ST_FLAG_SILENT)) {
+		a = st_answer_new();
+		if (!a)
+			return ENOMEM;
+	}
+	error = fetch(e, hdr, len, bufx, off, &mx);
+	if (!error) {
+		if (a)
+			answer(e, a, hdr, mx, bufx, off);
+		st_submitted(e, 1);
+		return 0;
+	}
+	st_answer_free(a);
+	if (error == EBADMSG)
+		return send(e, ST_KIND_BAD, hdr, NULL, 1);
+	/* The other end's program is to answer. */
+	return error == EACCES ? send(e, ST_KIND_HEADER, hdr, pay, 1) : error;
+}
+
+/* One sender at a time, in the order of the calls. */
+static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t len,
+		    uint32_t bufx, uint32_t off)
+{
+	if (st_state(e) != ST_CONNECTED)
+		return ENOTCONN;
+	if (__atomic_load_n(&e->reset, __ATOMIC_RELAXED))
+		return ECONNRESET;
+	if (!e->option[ST_OPT_LITERAL])
+		fill(e, &hdr);
+	if (hdr.op == ST_OP_DATA)
+		return data(e, &hdr, len, bufx, off);
+	if (hdr.op == ST_OP_GET)
+		return get(e, &hdr, pay, len, bufx, off);
+	return send(e, ST_KIND_HEADER, &hdr, pay, 1);
+}
+
+ST_API int (st_tx)(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
+		   uint off)
+{
+	struct st_end *e = st_enter(chandle);
+	int error;
+
+	if (!e)
+		return EBADF;
+	error = operation(hdr);
+	if (!error) {
+		pthread_mutex_lock(&e->order);
+		error = transmit(e, *hdr, opt_pay, len, bufx, off);
+		pthread_mutex_unlock(&e->order);
+	}
+	return st_leave(e, error);
+}
