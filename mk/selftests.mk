@@ -17,11 +17,13 @@ SELFTEST_LIB	:= $(call selftest_names,lib,lib)
 SELFTEST_RMEM	:= $(call selftest_names,rmem,rm)
 SELFTEST_VMMC	:= $(call selftest_names,vmmc,vm)
 SELFTEST_SBL	:= $(call selftest_names,sbl,sb)
+SELFTEST_ST	:= $(call selftest_names,st,st)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
-		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) $(SELFTEST_SBL) intruder)
+		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
+		   $(SELFTEST_SBL) $(SELFTEST_ST) intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -91,6 +93,11 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/sbl/%.o \
 		$(addprefix $(BUILD)/obj/selftests/,sbl/sb.o lib/worker.o lib/tap.o) \
 		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/st/%.o \
+		$(addprefix $(BUILD)/obj/selftests/,st/pair.o ddp/peer.o lib/tap.o) \
+		$(BUILD)/lib/dd/libst.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 

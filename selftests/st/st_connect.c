@@ -1,0 +1,604 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * st_connect.c - ST: handles, options, connections, control headers
+ *
+ * Each test names the requirements that it shows. Run on one node, or by across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "asleep.h"
+#include "pair.h"
+
+/* ---- handles ------------------------------------------------------------------ */
+
+TEST(ST_2_ST_3_handles)
+{
+	st_chandle_t c = NULL, stale, zeros = NULL, *pseudo = NULL;
+	int value = 1;
+
+	other();
+	check_eq(st_create(NULL), EINVAL);
+	OK(st_create(&c));
+	check(c != NULL);
+	/* It can be dereferenced, and leads nowhere. */
+	check(!*(void **)c);
+	OK(st_getopt(c, ST_OPT_BUFSIZE_LOCAL, &value));
+	check_eq(value, 4096);
+	/* Its address is as good as itself, in each call. */
+	OK(st_getopt(&c, ST_OPT_BUFSIZE_LOCAL, &value));
+	OK(st_create(&pseudo));
+	OK(st_getopt(pseudo, ST_OPT_BUFSIZE_LOCAL, &value));
+	check_eq(st_tx(pseudo, NULL, NULL, 0, 0, 0), EINVAL);
+	OK(st_delete(pseudo));
+	stale = c;
+	OK(st_delete(c));
+	check_eq(errno = 0, 0);
+	check_eq(st_delete(stale), EBADF);
+	check_eq(errno, EBADF);
+	check_eq(st_delete(&stale), EBADF);
+	check_eq(st_delete(NULL), EBADF);
+	check_eq(st_delete(&zeros), EBADF);
+	check_eq(st_getopt(stale, ST_OPT_BUFSIZE_LOCAL, &value), EBADF);
+	check_eq(st_close(stale), EBADF);
+	check_eq(st_tx(&stale, NULL, NULL, 0, 0, 0), EBADF);
+	check_eq(st_rx(&stale, NULL, NULL, NULL), EBADF);
+	check_eq(st_flush(stale, 0, NULL), EBADF);
+}
+
+TEST(ST_2_many_handles)
+{
+	static st_chandle_t c[4096];
+	st_chandle_t more = NULL;
+	int n = 0;
+
+	while (n < 4096 && !st_create(&c[n]))
+		n++;
+	check_eq(n, 4096);
+	check_eq(st_create(&more), ENOMEM);
+	check(!more);
+	for (int i = 0; i < n; i++)
+		OK(st_delete(c[i]));
+	/* No later handle has the value of an earlier one soon. */
+	for (int i = 0; i < 10000; i++) {
+		OK(st_create(&more));
+		OK(st_delete(more));
+		check_eq(st_delete(c[i % n]), EBADF);
+		if (test_failed)
+			break;
+	}
+}
+
+TEST(ST_3_handles_of_a_parent)
+{
+	st_chandle_t c, own;
+	int status = -1;
+	pid_t pid;
+
+	OK(st_create(&c));
+	pid = fork();
+	if (!pid) {
+		int n, bad = st_getopt(c, ST_OPT_BUFSIZE_LOCAL, &n) != EBADF;
+
+		bad |= st_delete(c) != EBADF;
+		bad |= st_create(&own) || own == c || st_delete(own);
+		_exit(bad);
+	}
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	OK(st_delete(c));
+}
+
+TEST(ST_46_ST_47_time_and_version)
+{
+	const struct timespec t = { .tv_nsec = 20000000 };
+	double before = st_time(), after;
+
+	nanosleep(&t, NULL);
+	after = st_time();
+	check(after - before >= 0.02 && after - before < 10);
+	check(strstr(st_version(), "libst") != NULL);
+	check(st_version() == st_version());
+}
+
+TEST(ST_48_10_memory)
+{
+	unsigned char *p = st_malloc(5000);
+
+	check(p && !((uintptr_t)p % 4096));
+	p[8191] = 1;
+	free(p);
+	check(!st_malloc((size_t)-1));
+	check_eq(errno, ENOMEM);
+}
+
+/* ---- options ------------------------------------------------------------------ */
+
+static const struct {
+	int name;
+	int first;	/* value of a new handle */
+	int good[4];
+	int bad[4];
+} settable[] = {
+	{ ST_OPT_BUFSIZE_LOCAL, 4096, { 8192, 1 << 20, 65536, 4096 }, { 2048, 1 << 21, 5000, -1 } },
+	{ ST_OPT_BUFX_BASE, 0, { 1, 1000, INT_MAX, 7 }, { -1, INT_MIN, -2, -100 } },
+	{ ST_OPT_BUFX_COUNT, 256, { 1, 1 << 20, 300, 256 }, { 0, -1, (1 << 20) + 1, INT_MAX } },
+	{ ST_OPT_CHANNELS, 15, { 1, 8, 5, 15 }, { 0, 16, -1, 31 } },
+	{ ST_OPT_IANA_LOCAL, 0, { 1, 65535, 80, 0 }, { -1, 65536, INT_MAX, INT_MIN } },
+	{ ST_OPT_MAXSTU_LOCAL, 65536, { 64, 1 << 30, 4096, 65536 }, { 32, 0, 100, INT_MAX / 2 } },
+	{ ST_OPT_PORTLEN_LOCAL, 1, { 256, 2, 100, 1 }, { 0, 257, -1, INT_MAX } },
+	{ ST_OPT_RX_WINDOW_LOCAL, 64, { 1, 256, 5, 64 }, { 0, 257, -1, INT_MAX } },
+	{ ST_OPT_THREAD_SAFETY, 2, { 2, 2, 2, 2 }, { -1, 3, INT_MAX, INT_MIN } },
+	{ ST_OPT_LITERAL, 0, { 1, 0, 1, 0 }, { 2, -1, INT_MAX, INT_MIN } },
+};
+
+#define SETTABLE	(int)(sizeof(settable) / sizeof(settable[0]))
+
+TEST(ST_5_6_8_9_10_11_15_19_22_24_options_are_set)
+{
+	st_chandle_t c;
+
+	OK(st_create(&c));
+	for (int i = 0; i < SETTABLE; i++) {
+		int name = settable[i].name;
+
+		check_eq(get(c, name), settable[i].first);
+		for (int j = 0; j < 4; j++) {
+			OK(set(c, name, settable[i].good[j]));
+			check_eq(get(c, name), settable[i].good[j]);
+			check_eq(set(c, name, settable[i].bad[j]), EINVAL);
+			check_eq(get(c, name), settable[i].good[j]);
+		}
+		check_eq(st_setopt(c, name, NULL), EINVAL);
+		check_eq(st_getopt(c, name, NULL), EINVAL);
+	}
+	OK(set(c, ST_OPT_THREAD_SAFETY, ST_THREAD_NONE));
+	check_eq(get(c, ST_OPT_THREAD_SAFETY), ST_THREAD_FULL);
+	for (int i = -3; i < 4; i++) {
+		OK(set(c, ST_OPT_KEY_LOCAL, i * 500000000));
+		check_eq(get(c, ST_OPT_KEY_LOCAL), i * 500000000);
+	}
+	OK(st_delete(c));
+}
+
+TEST(ST_13_keys_are_random)
+{
+	st_chandle_t c[2];
+
+	OK(st_create(&c[0]));
+	OK(st_create(&c[1]));
+	check(get(c[0], ST_OPT_KEY_LOCAL) && get(c[1], ST_OPT_KEY_LOCAL));
+	check(get(c[0], ST_OPT_KEY_LOCAL) != get(c[1], ST_OPT_KEY_LOCAL));
+	OK(st_delete(c[0]));
+	OK(st_delete(c[1]));
+}
+
+TEST(ST_4_7_12_14_16_17_18_20_21_23_options_are_read)
+{
+	static const int later[] = {
+		ST_OPT_BUFSIZE_REMOTE, ST_OPT_IANA_REMOTE, ST_OPT_KEY_REMOTE,
+		ST_OPT_MAXSTU_REMOTE, ST_OPT_PORT_LOCAL, ST_OPT_PORT_REMOTE,
+		ST_OPT_PORTLEN_REMOTE, ST_OPT_RX_WINDOW_REMOTE,
+	};
+	st_chandle_t c;
+	int value = 77;
+
+	OK(st_create(&c));
+	for (int i = 0; i < 8; i++) {
+		check_eq(st_getopt(c, later[i], &value), ENOTCONN);
+		check_eq(value, 77);
+		check_eq(set(c, later[i], 64),
+			 later[i] == ST_OPT_MAXSTU_REMOTE ? ENOTCONN : ENOPROTOOPT);
+	}
+	check_eq(get(c, ST_OPT_RX_SLOTS), 256);
+	check_eq(get(c, ST_OPT_RX_PAYLOAD), 0);
+	check_eq(get(c, ST_OPT_RX_DROPPED), 0);
+	check_eq(set(c, ST_OPT_RX_SLOTS, 256), ENOPROTOOPT);
+	check_eq(set(c, ST_OPT_RX_PAYLOAD, 0), ENOPROTOOPT);
+	check_eq(set(c, ST_OPT_RX_DROPPED, 0), ENOPROTOOPT);
+	check_eq(set(c, 0, 1), ENOPROTOOPT);
+	check_eq(set(c, 1000, 1), ENOPROTOOPT);
+	check_eq(set(c, -1, 1), ENOPROTOOPT);
+	check_eq(st_getopt(c, 0, &value), ENOPROTOOPT);
+	check_eq(st_getopt(c, 1000, &value), ENOPROTOOPT);
+	OK(st_delete(c));
+}
+
+/* ---- connections --------------------------------------------------------------- */
+
+TEST(ST_25_26_27_28_a_connection)
+{
+	st_chandle_t c;
+	int value = 5;
+
+	other();
+	OK(o_create(0));
+	OK(st_create(&c));
+	OK(set(c, ST_OPT_BUFSIZE_LOCAL, 8192));
+	OK(set(c, ST_OPT_MAXSTU_LOCAL, 1024));
+	OK(set(c, ST_OPT_KEY_LOCAL, -5));
+	OK(set(c, ST_OPT_PORTLEN_LOCAL, 10));
+	OK(set(c, ST_OPT_RX_WINDOW_LOCAL, 7));
+	OK(set(c, ST_OPT_CHANNELS, 6));
+	OK(set(c, ST_OPT_IANA_LOCAL, 4321));
+	OK(o_set(0, ST_OPT_CHANNELS, 3));
+	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, 9));
+	join(c, 0);
+	/* Each end knows the other one's parameters. */
+	check_eq(o_get(0, ST_OPT_BUFSIZE_REMOTE), 8192);
+	check_eq(o_get(0, ST_OPT_MAXSTU_REMOTE), 1024);
+	check_eq(o_get(0, ST_OPT_KEY_REMOTE), -5);
+	check_eq(o_get(0, ST_OPT_PORTLEN_REMOTE), 10);
+	check_eq(o_get(0, ST_OPT_RX_WINDOW_REMOTE), 7);
+	check_eq(o_get(0, ST_OPT_IANA_REMOTE), 4321);
+	check_eq(o_get(0, ST_OPT_PORT_REMOTE), get(c, ST_OPT_PORT_LOCAL));
+	check_eq(o_get(0, ST_OPT_CHANNELS), 2);
+	check_eq(get(c, ST_OPT_CHANNELS), 2);
+	check_eq(get(c, ST_OPT_BUFSIZE_REMOTE), 4096);
+	check_eq(get(c, ST_OPT_MAXSTU_REMOTE), 65536);
+	check_eq(get(c, ST_OPT_KEY_REMOTE), o_get(0, ST_OPT_KEY_LOCAL));
+	check_eq(get(c, ST_OPT_PORTLEN_REMOTE), 1);
+	check_eq(get(c, ST_OPT_RX_WINDOW_REMOTE), 9);
+	check_eq(get(c, ST_OPT_IANA_REMOTE), o_get(0, ST_OPT_IANA_LOCAL));
+	check_eq(get(c, ST_OPT_IANA_LOCAL), 4321);
+	check_eq(get(c, ST_OPT_PORT_REMOTE), o_get(0, ST_OPT_PORT_LOCAL));
+	/* Parameters cannot be changed any more, but the tiling. */
+	for (int i = 0; i < SETTABLE - 1; i++)
+		check_eq(set(c, settable[i].name, settable[i].good[0]), EISCONN);
+	check_eq(set(c, ST_OPT_KEY_LOCAL, 1), EISCONN);
+	check_eq(set(c, ST_OPT_KEY_REMOTE, 1), ENOPROTOOPT);
+	OK(set(c, ST_OPT_MAXSTU_REMOTE, 64));
+	OK(set(c, ST_OPT_MAXSTU_REMOTE, ST_STU_UNLIMITED));
+	OK(set(c, ST_OPT_MAXSTU_REMOTE, INT_MAX));
+	check_eq(set(c, ST_OPT_MAXSTU_REMOTE, 0), EINVAL);
+	check_eq(set(c, ST_OPT_MAXSTU_REMOTE, 100), EINVAL);
+	check_eq(get(c, ST_OPT_MAXSTU_REMOTE), INT_MAX);
+	OK(st_close(c));
+	check_eq(st_close(c), ENOTCONN);
+	OK(o_close(0));
+	/* The handle is idle, with its options. */
+	check_eq(st_getopt(c, ST_OPT_KEY_REMOTE, &value), ENOTCONN);
+	check_eq(get(c, ST_OPT_BUFSIZE_LOCAL), 8192);
+	check_eq(get(c, ST_OPT_CHANNELS), 6);
+	OK(set(c, ST_OPT_BUFSIZE_LOCAL, 4096));
+	/* It can connect again. */
+	join(c, 0);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+TEST(ST_25_ST_28_calls_at_the_wrong_time)
+{
+	st_header_t hdr = header(ST_OP_NOP);
+	st_chandle_t c, l;
+	st_mhandle_t m;
+	int64_t count;
+	int mx;
+
+	OK(st_create(&c));
+	check_eq(st_accept(c), EINVAL);
+	check_eq(st_close(c), ENOTCONN);
+	check_eq(st_tx(&c, &hdr, NULL, 0, 0, 0), ENOTCONN);
+	check_eq(rx(c, &hdr, NULL, 0), ENOTCONN);
+	check_eq(st_flush(&c, 0, &count), ENOTCONN);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 0, 1, &m, &mx), ENOTCONN);
+	OK(st_create(&l));
+	OK(st_listen(l, NULL, "1999"));
+	check_eq(get(l, ST_OPT_IANA_LOCAL), 1999);
+	check_eq(set(l, ST_OPT_BUFX_COUNT, 3), EISCONN);
+	check_eq(st_listen(l, NULL, "1999"), EINVAL);
+	check_eq(st_connect(l, NULL, "1999"), EINVAL);
+	check_eq(st_tx(&l, &hdr, NULL, 0, 0, 0), ENOTCONN);
+	OK(st_close(l));
+	check_eq(st_close(l), ENOTCONN);
+	/* The listener is gone. */
+	check_eq(st_connect(c, NULL, "1999"), ECONNREFUSED);
+	OK(st_listen(l, NULL, "1999"));
+	OK(st_delete(l));
+	check_eq(st_connect(c, NULL, "1999"), ECONNREFUSED);
+	OK(o_create(0));
+	join(c, 0);
+	check_eq(st_listen(c, NULL, "1999"), EISCONN);
+	check_eq(st_accept(c), EISCONN);
+	check_eq(st_connect(c, NULL, "1999"), EISCONN);
+	check_eq(o_listen(0, 1999), EISCONN);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+TEST(ST_25_ST_27_names_that_do_not_exist)
+{
+	static const char *const bad[] = { "65536", "-1", "12x", "", " 5", "no such service",
+					   "99999999999999999999" };
+	st_chandle_t c;
+
+	OK(st_create(&c));
+	for (int i = 0; i < 7; i++) {
+		check_eq(st_connect(c, NULL, bad[i]), EINVAL);
+		check_eq(st_listen(c, NULL, bad[i]), EINVAL);
+	}
+	check_eq(st_connect(c, NULL, NULL), EINVAL);
+	check_eq(st_connect(c, NULL, "0"), EINVAL);
+	check_eq(st_connect(c, NULL, "1998"), ECONNREFUSED);
+	check_eq(st_connect(c, there(), "1998"), ECONNREFUSED);
+	check_eq(st_connect(c, "no.such.host.invalid", "1998"), EHOSTUNREACH);
+	/* It is still idle. */
+	OK(st_listen(c, NULL, NULL));
+	check(get(c, ST_OPT_IANA_LOCAL) > 0);
+	OK(st_close(c));
+	OK(st_listen(c, NULL, "0"));
+	check(get(c, ST_OPT_IANA_LOCAL) > 0);
+	OK(st_close(c));
+	check_eq(get(c, ST_OPT_IANA_LOCAL), 0);
+	OK(st_delete(c));
+}
+
+TEST(ST_48_9_channels_in_common)
+{
+	int port = own_port();
+	char service[16];
+	st_chandle_t c;
+
+	snprintf(service, sizeof(service), "%d", port);
+	OK(o_create(0));
+	OK(o_set(0, ST_OPT_CHANNELS, 12));
+	OK(o_listen(0, port));
+	OK(st_create(&c));
+	OK(set(c, ST_OPT_CHANNELS, 3));
+	o_accept_begin(0);
+	check_eq(st_connect(c, there(), service), EPROTO);
+	check_eq(o_accept_end(), EPROTO);
+	/* Both can try again. */
+	OK(set(c, ST_OPT_CHANNELS, 7));
+	o_accept_begin(0);
+	OK(st_connect(c, there(), service));
+	OK(o_accept_end());
+	check_eq(get(c, ST_OPT_CHANNELS), 4);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+TEST(ST_25_several_listeners)
+{
+	st_chandle_t c[4];
+	int port = own_port();
+	char service[16];
+
+	snprintf(service, sizeof(service), "%d", port);
+	for (int i = 0; i < 3; i++) {
+		OK(o_create(i));
+		OK(o_set(i, ST_OPT_KEY_LOCAL, 100 + i));
+		OK(o_listen(i, port));
+	}
+	/* The one that has listened longest gets the client, whichever accepts first. */
+	for (int i = 0; i < 3; i++) {
+		OK(st_create(&c[i]));
+		o_accept_begin(i);
+		OK(st_connect(c[i], there(), service));
+		OK(o_accept_end());
+		check_eq(get(c[i], ST_OPT_KEY_REMOTE), 100 + i);
+	}
+	OK(st_create(&c[3]));
+	check_eq(st_connect(c[3], there(), service), ECONNREFUSED);
+	/* An end that listens again is the last. */
+	OK(o_create(3));
+	OK(o_set(3, ST_OPT_KEY_LOCAL, 103));
+	OK(o_listen(3, port));
+	OK(o_close(0));
+	OK(o_listen(0, port));
+	o_accept_begin(3);
+	OK(st_connect(c[3], there(), service));
+	OK(o_accept_end());
+	check_eq(get(c[3], ST_OPT_KEY_REMOTE), 103);
+	OK(st_close(c[0]));
+	o_accept_begin(0);
+	OK(st_connect(c[0], there(), service));
+	OK(o_accept_end());
+	check_eq(get(c[0], ST_OPT_KEY_REMOTE), 100);
+	for (int i = 0; i < 4; i++) {
+		OK(st_delete(c[i]));
+		OK(o_delete(i));
+	}
+}
+
+static void *thread_connect(void *arg)
+{
+	return (void *)(long)st_connect(((void **)arg)[0], ((void **)arg)[1], ((void **)arg)[2]);
+}
+
+/* Two ends of one process, of which one waits in a thread. */
+TEST(ST_27_connect_may_wait_for_accept)
+{
+	const struct timespec t = { .tv_nsec = 30000000 };
+	void *args[3], *ret = (void *)-1;
+	st_chandle_t l, c;
+	pthread_t thread;
+
+	OK(st_create(&l));
+	OK(st_create(&c));
+	OK(st_listen(l, NULL, "1997"));
+	args[0] = c;
+	args[1] = NULL;
+	args[2] = "1997";
+	check_eq(pthread_create(&thread, NULL, thread_connect, args), 0);
+	nanosleep(&t, NULL);
+	OK(st_accept(l));
+	pthread_join(thread, &ret);
+	check(!ret);
+	check_eq(get(c, ST_OPT_PORT_REMOTE), get(l, ST_OPT_PORT_LOCAL));
+	/* Ports of the connections of a process differ. */
+	check(get(c, ST_OPT_PORT_LOCAL) != get(l, ST_OPT_PORT_LOCAL));
+	OK(st_close(l));
+	OK(st_close(c));
+	/* A listener that closes without accepting refuses the client. */
+	OK(st_listen(l, NULL, "1997"));
+	check_eq(pthread_create(&thread, NULL, thread_connect, args), 0);
+	nanosleep(&t, NULL);
+	OK(st_close(l));
+	pthread_join(thread, &ret);
+	check_eq((long)ret, ECONNREFUSED);
+	OK(st_delete(c));
+	OK(st_delete(l));
+}
+
+/* ---- control headers ------------------------------------------------------------ */
+
+TEST(ST_38_39_43_44_control_headers)
+{
+	unsigned char pay[ST_PAYLOAD], got[ST_PAYLOAD + 1];
+	st_header_t h, r;
+	st_chandle_t c = joined(0);
+
+	for (int i = 0; i < ST_PAYLOAD; i++)
+		pay[i] = i + 1;
+	for (int op = ST_OP_NOP; op <= ST_OP_END_ACK; op++) {
+		if (op >= ST_OP_REQUEST_CONNECTION && op <= ST_OP_DISCONNECT_COMPLETE) {
+			h = header(op);
+			check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EOPNOTSUPP);
+			continue;
+		}
+		if (op == ST_OP_GET)
+			continue;
+		h = (st_header_t){ .op = op, .flags = 0xfffd, .param = 1, .cksum = 2, .d_id = 3,
+				   .s_id = 4, .mx = 0x87654321, .bufx = 0xfffffffe, .b_num = 7 };
+		h.t_len = 0x123456789abcdefull;
+		if (op == ST_OP_DATA)
+			h.offset = 5;
+		r = h;
+		OK(st_tx(&c, &h, op % 2 ? pay : NULL, 0, 99, 99));
+		check(!memcmp(&h, &r, sizeof(h)));
+		memset(&r, 0, sizeof(r));
+		memset(got, 0xee, sizeof(got));
+		OK(o_rx(0, &r, got, -1));
+		check_eq(r.op, op);
+		check_eq(r.flags, 0xfffd);
+		check_eq(r.param, 1);
+		check_eq(r.cksum, 2);
+		check_eq(r.d_id, 3);
+		check_eq(r.s_id, 4);
+		check_eq(r.mx, 0x87654321);
+		check_eq(r.bufx, 0xfffffffe);
+		check_eq(r.b_num, 7);
+		check(r.t_len == h.t_len && r.offset == h.offset && r.opaque == h.opaque);
+		check_eq((int)r.d_key, get(c, ST_OPT_KEY_REMOTE));
+		check_eq(r.d_port, get(c, ST_OPT_PORT_REMOTE));
+		check_eq(r.s_port, get(c, ST_OPT_PORT_LOCAL));
+		check_eq(o_get(0, ST_OPT_RX_PAYLOAD), op % 2 && op != ST_OP_DATA);
+		if (op % 2 && op != ST_OP_DATA)
+			check(!memcmp(pay, got, ST_PAYLOAD));
+		if (test_failed)
+			break;
+	}
+	/* Unknown operations, and no header. */
+	h = header(0);
+	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
+	h = header(ST_OP_END_ACK + 1);
+	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
+	h = header(65535);
+	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
+	check_eq(st_tx(&c, NULL, NULL, 0, 0, 0), EINVAL);
+	check_eq(st_rx(&c, NULL, NULL, NULL), EINVAL);
+	/* In the other direction. */
+	h = header(ST_OP_END);
+	OK(o_tx(0, &h, pay, 0, 0, 0));
+	OK(rx(c, &r, got, -1));
+	check_eq(r.op, ST_OP_END);
+	check(!memcmp(pay, got, ST_PAYLOAD));
+	check_eq(get(c, ST_OPT_RX_PAYLOAD), 1);
+	OK(o_tx(0, &h, NULL, 0, 0, 0));
+	OK(rx(c, &r, NULL, -1));
+	check_eq(get(c, ST_OPT_RX_PAYLOAD), 0);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+static void nothing(int sig)
+{
+}
+
+TEST(ST_44_times)
+{
+	struct timeval t = { 0, 0 }, before;
+	struct sigaction act = { .sa_handler = nothing, .sa_flags = SA_RESTART }, old;
+	const struct itimerval soon = { .it_value = { 0, 50000 } };
+	st_chandle_t c = joined(0);
+	st_header_t h;
+	double begun;
+
+	check_eq(st_rx(&c, &h, NULL, &t), EWOULDBLOCK);
+	t.tv_usec = 1000000;
+	check_eq(st_rx(&c, &h, NULL, &t), EINVAL);
+	t.tv_usec = -1;
+	check_eq(st_rx(&c, &h, NULL, &t), EINVAL);
+	t = (struct timeval){ -1, 0 };
+	check_eq(st_rx(&c, &h, NULL, &t), EINVAL);
+	t = before = (struct timeval){ 0, 30000 };
+	begun = st_time();
+	check_eq(st_rx(&c, &h, NULL, &t), EWOULDBLOCK);
+	check(st_time() - begun >= 0.03);
+	check(!memcmp(&t, &before, sizeof(t)));
+	/* A signal that is caught ends the wait, with and without a limit. */
+	sigaction(SIGALRM, &act, &old);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	check_eq(st_rx(&c, &h, NULL, NULL), EINTR);
+	t = (struct timeval){ 1000000000, 0 };
+	setitimer(ITIMER_REAL, &soon, NULL);
+	check_eq(st_rx(&c, &h, NULL, &t), EINTR);
+	sigaction(SIGALRM, &old, NULL);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+static long job_answer(long end, long count, long c)
+{
+	st_header_t h;
+	int ret;
+
+	for (int i = 0; i < count; i++) {
+		ret = st_rx(&o_end[end], &h, NULL, NULL);
+		if (!ret && h.param != (uint16_t)i)
+			return 1000 + i;
+		if (!ret)
+			ret = st_tx(&o_end[end], &h, NULL, 0, 0, 0);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+TEST(ST_38_ST_44_headers_keep_their_order)
+{
+	st_chandle_t c = joined(0);
+	int sent = 0, ret = 0;
+	st_header_t h, r;
+
+	peer_begin(other(), job_answer, 0, 3000, 0);
+	for (int i = 0; i < 3000 && !ret; i++) {
+		/* A few are under way, in both directions. */
+		for (; sent < 3000 && sent < i + 20; sent++) {
+			h = header(ST_OP_NOP);
+			h.param = sent;
+			OK(st_tx(&c, &h, NULL, 0, 0, 0));
+		}
+		ret = rx(c, &r, NULL, 20000);
+		check_eq(ret, 0);
+		if (!ret)
+			check_eq(r.param, (uint16_t)i);
+		if (test_failed)
+			break;
+	}
+	OK(peer_end(other()));
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
