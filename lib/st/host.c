@@ -14,12 +14,19 @@
 
 int st_host_node(struct dd *h, const char *host, int *node)
 {
+	struct addrinfo *all, *one;
+	int ret = -ENONET;
+
 	*node = dd_node(h);
 	if (!host)
 		return 0;
-	/* XXX numbers of nodes, until dd_node_of() */
-	*node = atoi(host);
-	return *node < dd_max_nodes(h) ? 0 : EHOSTUNREACH;
+	if (getaddrinfo(host, NULL, NULL, &all))
+		return EHOSTUNREACH;
+	for (one = all; one && ret < 0; one = one->ai_next)
+		ret = dd_node_of(h, one->ai_addr, one->ai_addrlen);
+	freeaddrinfo(all);
+	*node = ret < 0 ? -1 : ret;
+	return 0;
 }
 
 static int service_named(const char *service, unsigned int *port)

@@ -9,7 +9,7 @@
 
 #include "dd.h"
 
-/* The node of a host, NULL for this one: 0 or EHOSTUNREACH. */
+/* The node of a host, NULL for this one; -1: of no node. 0; EHOSTUNREACH: no such name. */
 int st_host_node(struct dd *h, const char *host, int *node);
 
 /* The number of a service; 0 if it is to be chosen. 0 or EINVAL. */

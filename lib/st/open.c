@@ -326,6 +326,8 @@ static int connect_open(struct st_end *e, const char *hostname, unsigned int por
 		  port_random();
 	if (error)
 		return error;
+	if (node < 0)
+		return EHOSTUNREACH;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		error = connect_once(e, node, port);
 		if (error != EAGAIN)

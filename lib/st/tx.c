@@ -70,8 +70,8 @@ static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
 }
 
 /* Send a header and count it as @n; the receiver drops a bad one. */
-static int send(struct st_end *e, enum st_kind kind, const st_header_t *hdr, const void *pay,
-		uint32_t n)
+static int header_send(struct st_end *e, enum st_kind kind, const st_header_t *hdr,
+		       const void *pay, uint32_t n)
 {
 	int error = st_message_send(e, st_pack(e->out, kind, hdr, pay));
 
@@ -109,14 +109,14 @@ static int data(struct st_end *e, st_header_t *hdr, uint32_t len, uint32_t bufx,
 	if (!e->option[ST_OPT_LITERAL] && hdr->offset >= e->remote.bufsize)
 		return EINVAL;
 	if (!len)
-		return send(e, ST_KIND_HEADER, hdr, NULL, 1);
+		return header_send(e, ST_KIND_HEADER, hdr, NULL, 1);
 	error = put(e, hdr, len, bufx, off);
 	if (error && error != EBADMSG)
 		return error;
 	if (!literal(e))
 		n = tile(e, hdr, len);
 	if (error || !silent)
-		return send(e, error ? ST_KIND_BAD : ST_KIND_HEADER, hdr, NULL, n);
+		return header_send(e, error ? ST_KIND_BAD : ST_KIND_HEADER, hdr, NULL, n);
 	st_submitted(e, n);
 	return 0;
 }
@@ -174,9 +174,9 @@ static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len
 	}
 	st_answer_free(a);
 	if (error == EBADMSG)
-		return send(e, ST_KIND_BAD, hdr, NULL, 1);
+		return header_send(e, ST_KIND_BAD, hdr, NULL, 1);
 	/* The other end's program is to answer. */
-	return error == EACCES ? send(e, ST_KIND_HEADER, hdr, pay, 1) : error;
+	return error == EACCES ? header_send(e, ST_KIND_HEADER, hdr, pay, 1) : error;
 }
 
 /* One sender at a time, in the order of the calls. */
@@ -193,7 +193,7 @@ static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t
 		return data(e, &hdr, len, bufx, off);
 	if (hdr.op == ST_OP_GET)
 		return get(e, &hdr, pay, len, bufx, off);
-	return send(e, ST_KIND_HEADER, &hdr, pay, 1);
+	return header_send(e, ST_KIND_HEADER, &hdr, pay, 1);
 }
 
 ST_API int (st_tx)(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,

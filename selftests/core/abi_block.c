@@ -293,6 +293,80 @@ TEST(bad_limits_of_a_service_are_refused)
 	EXPECT_ERR(EINVAL, SHOP(&shop, .peruser = 2));
 }
 
+/* --- services of one name ---------------------------------------------------*/
+
+/* A service that shares the name @shared. */
+static int shop_shared(struct server *shop, const char *shared, __u32 flags, __u32 blocks,
+		       uid_t uid)
+{
+	int ret, err;
+
+	if (raw_start(&shop->r, 2 * blocks * PAGE, &shop->m))
+		return -1;
+	raw_serve_args(&shop->s, shared, blocks, &shop->m);
+	shop->s.flags = flags;
+	shop->s.window = 1;
+	if (seteuid(uid))
+		return -1;
+	ret = raw_serve(&shop->r, &shop->s);
+	err = errno;
+	if (seteuid(0))
+		return -1;
+	errno = err;
+	return ret;
+}
+
+static int taken(const struct server *shop)
+{
+	return server_conn(shop) != 0;
+}
+
+TEST(services_of_one_name_take_turns)
+{
+	struct server shop[4], other[3];
+	struct client c[5];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ASSERT_EQ(0, shop_shared(&shop[i], "turns", DD_SERVE_SHARED, 1, 0));
+	EXPECT_ERR(EINVAL, shop_shared(&other[0], "turns", DD_SERVE_SHARED, 2, 0));
+	EXPECT_ERR(EEXIST, shop_shared(&other[1], "turns", 0, 1, 0));
+	EXPECT_ERR(EEXIST, shop_shared(&other[2], "turns", DD_SERVE_SHARED, 1, ALICE));
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, client_of(&c[i], &shop[0]));
+	/* The oldest one that still waits, whatever became of others. */
+	ASSERT_EQ(0, client_connect(&c[0], 0));
+	EXPECT_TRUE(taken(&shop[0]) && !taken(&shop[1]));
+	ASSERT_EQ(0, raw_op(&shop[2].r, DD_IOC_UNSERVE, shop[2].s.service));
+	ASSERT_EQ(0, client_connect(&c[1], BOB));
+	EXPECT_TRUE(taken(&shop[1]) && !taken(&shop[3]));
+	raw_close(&shop[1].r);
+	ASSERT_EQ(0, client_connect(&c[2], 0));
+	EXPECT_TRUE(taken(&shop[3]));
+	/* Each of them takes one client, also when that has closed. */
+	EXPECT_ERR(ECONNREFUSED, client_connect(&c[3], 0));
+	ASSERT_EQ(0, client_close(&c[0]));
+	EXPECT_ERR(ECONNREFUSED, client_connect(&c[3], 0));
+	/* The name is free. */
+	EXPECT_EQ(0, raw_serve(&other[2].r, &other[2].s));
+	EXPECT_EQ(0, client_connect(&c[3], 0));
+}
+
+TEST(a_shared_name_goes_to_the_next_service)
+{
+	struct server shop[3];
+	struct client c;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, shop_shared(&shop[i], "next", DD_SERVE_SHARED, 1, 0));
+	ASSERT_EQ(0, client_of(&c, &shop[0]));
+	ASSERT_EQ(0, raw_op(&shop[0].r, DD_IOC_UNSERVE, shop[0].s.service));
+	ASSERT_EQ(0, raw_op(&shop[1].r, DD_IOC_UNSERVE, shop[1].s.service));
+	ASSERT_EQ(0, client_connect(&c, 0));
+	EXPECT_TRUE(taken(&shop[2]));
+}
+
 /* --- what is in it ---------------------------------------------------------*/
 
 /*

@@ -28,7 +28,7 @@ extern unsigned char *mem;
 /* The other process. Starts it if there is none, before this one calls libst. */
 struct peer *other(void);
 
-/* The name of the other process' node, and of that of this one. */
+/* The address of the other process' node. */
 const char *there(void);
 
 long o_create(int end);

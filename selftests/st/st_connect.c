@@ -333,6 +333,14 @@ TEST(ST_25_ST_27_names_that_do_not_exist)
 	check_eq(st_connect(c, NULL, "1998"), ECONNREFUSED);
 	check_eq(st_connect(c, there(), "1998"), ECONNREFUSED);
 	check_eq(st_connect(c, "no.such.host.invalid", "1998"), EHOSTUNREACH);
+	check_eq(st_connect(c, "203.0.113.7", "1998"), EHOSTUNREACH);
+	check_eq(st_listen(c, "203.0.113.7", "1998"), EADDRNOTAVAIL);
+	if (across_nodes())
+		check_eq(st_listen(c, there(), "1998"), EADDRNOTAVAIL);
+	OK(st_listen(c, "127.0.0.1", "1998"));
+	OK(st_close(c));
+	OK(st_listen(c, "::1", "1998"));
+	OK(st_close(c));
 	/* It is still idle. */
 	OK(st_listen(c, NULL, NULL));
 	check(get(c, ST_OPT_IANA_LOCAL) > 0);
