@@ -1,0 +1,628 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * st_data.c - ST: maps, Data with and without tiling, Get, and what does not match
+ *
+ * Each test names the requirements that it shows. Run on one node, or by across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+static st_chandle_t c;
+static st_mhandle_t mine;
+
+static void pair_new(int bufsize, int base, int count)
+{
+	other();
+	OK(o_create(0));
+	OK(st_create(&c));
+	OK(set(c, ST_OPT_BUFSIZE_LOCAL, bufsize));
+	OK(set(c, ST_OPT_BUFX_BASE, base));
+	OK(set(c, ST_OPT_BUFX_COUNT, count));
+	OK(o_set(0, ST_OPT_BUFSIZE_LOCAL, bufsize));
+	OK(o_set(0, ST_OPT_BUFX_BASE, base));
+	OK(o_set(0, ST_OPT_BUFX_COUNT, count));
+	join(c, 0);
+}
+
+static void pair_end(void)
+{
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+static st_header_t data(int mx, uint32_t bufx, uint32_t offset)
+{
+	st_header_t h = header(ST_OP_DATA);
+
+	h.mx = mx;
+	h.bufx = bufx;
+	h.offset = offset;
+	return h;
+}
+
+/* Bytes of the other process: @len of @value at @offset, and others around them. */
+static bool o_has(long offset, const void *bytes, long len)
+{
+	unsigned char *got = malloc(len);
+	bool same;
+
+	o_peek(offset, got, len);
+	same = !memcmp(got, bytes, len);
+	free(got);
+	return same;
+}
+
+static void pattern(unsigned char *at, size_t len, unsigned int seed)
+{
+	for (size_t i = 0; i < len; i++)
+		at[i] = (i * 7 + i / 251 + seed) | 1;
+}
+
+/* ---- maps ------------------------------------------------------------------------ */
+
+TEST(ST_31_32_33_34_arguments_of_st_map)
+{
+	st_mhandle_t m = NULL, m2 = NULL, *p = NULL;
+	int mx = -1, mx2 = -1;
+
+	pair_new(4096, 100, 16);
+	check_eq(st_map(&c, 0, mem, PAGE, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, 4, mem, PAGE, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, NULL, PAGE, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 100, 1, NULL, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 100, 1, &m, NULL), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, 0, 100, -1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, 0, 100, 0, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 100, 0, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 100, -2, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, -1, 100, -1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, -1, 100, 0, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 100, 2, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE + 4, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE + 4, 100, 3, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem + 2, PAGE, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE - 2, 100, 1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, (size_t)-PAGE, 100, -1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 99, 1, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 116, 1, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, -1, 1, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, mem, 2 * PAGE, 115, 2, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, mem, -1, 100, INT_MAX, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, (void *)PAGE, PAGE, 100, 1, &m, &mx), EFAULT);
+	check_eq(st_map(NULL, ST_PIN_RX, mem, PAGE, 100, 1, &m, &mx), EBADF);
+	check(!m && mx == -1);
+	/* Each of the two, and both. */
+	OK(st_map(&c, ST_PIN_RX, mem, 2 * PAGE + 8, 100, -1, &m, &mx));
+	check(m && mx != -1);
+	check_eq(st_map(&c, ST_PIN_TX, mem, PAGE, 102, 1, &m2, &mx2), EBUSY);
+	OK(st_map(&c, ST_PIN_TX, mem, -1, 103, 13, &m2, NULL));
+	check_eq(st_map(&c, ST_PIN_TX, mem, PAGE, 103, 1, &mine, NULL), EBUSY);
+	OK(st_unmap(&m2));
+	check_eq(st_unmap(&m2), EINVAL);
+	OK(st_map(&c, ST_PIN_RX | ST_PIN_TX, mem, 3 * PAGE - 4, 103, 3, &m2, &mx2));
+	check(mx2 != mx && mx2 != -1);
+	/* Either form of the handle. */
+	OK(st_map(&c, ST_PIN_TX, mem, PAGE, 115, 1, (st_mhandle_t *)&p, NULL));
+	OK(st_unmap(p));
+	check_eq(st_unmap(p), EINVAL);
+	check_eq(st_unmap(NULL), EINVAL);
+	/* The end of the connection unmaps. */
+	OK(st_close(c));
+	check_eq(st_unmap(&m), EINVAL);
+	check_eq(st_unmap(&m2), EINVAL);
+	pair_end();
+}
+
+TEST(ST_30_ST_35_maps_overlap)
+{
+	st_mhandle_t m[3];
+	int mx[3];
+	st_header_t h;
+
+	pair_new(4096, 0, 16);
+	for (int i = 0; i < 2; i++)
+		OK(o_map(0, ST_PIN_RX | ST_PIN_TX, i * PAGE, 2 * PAGE, 4 * i, &mx[i]));
+	OK(o_map(0, ST_PIN_TX, 0, 4 * PAGE, 8, NULL));
+	OK(st_map(&c, ST_PIN_TX, mem, PAGE, 0, 1, &m[0], NULL));
+	OK(st_map(&c, ST_PIN_TX | ST_PIN_RX, mem, PAGE, 1, 1, &m[1], &mx[2]));
+	pattern(mem, PAGE, 1);
+	/* The same page by two maps. */
+	h = data(mx[0], 1, 100);
+	OK(st_tx(&c, &h, NULL, 100, 0, 0));
+	h = data(mx[1], 4, 200);
+	OK(st_tx(&c, &h, NULL, 100, 1, 100));
+	OK(o_rx(0, &h, NULL, -1));
+	OK(o_rx(0, &h, NULL, -1));
+	check(o_has(PAGE + 100, mem, 200));
+	pair_end();
+}
+
+TEST(ST_36_nothing_behind_a_buffer)
+{
+	st_header_t h;
+	int mx, kept;
+
+	pair_new(4096, 0, 16);
+	o_fill(0, 0xaa, 3 * PAGE);
+	OK(o_map(0, ST_PIN_RX, PAGE + 8, 1000, 3, &mx));
+	OK(st_map(&c, ST_PIN_TX, mem, 2 * PAGE, 0, -1, &mine, NULL));
+	pattern(mem, PAGE, 3);
+	h = data(mx, 3, 0);
+	OK(st_tx(&c, &h, NULL, 1000, 0, 0));
+	OK(o_rx(0, &h, NULL, -1));
+	check(o_has(PAGE + 8, mem, 1000));
+	/* The buffer has 4096 bytes, the map 1000. */
+	for (uint32_t off = 0; off < 4096; off += 1021) {
+		h = data(mx, 3, off);
+		OK(st_tx(&c, &h, NULL, 1001, 0, 0));
+	}
+	h = data(mx, 4, 0);
+	OK(st_tx(&c, &h, NULL, 4, 0, 0));
+	h = data(mx, 2, 0);
+	OK(st_tx(&c, &h, NULL, 4, 0, 0));
+	check_eq(o_rx(0, &h, NULL, 100), EWOULDBLOCK);
+	kept = o_get(0, ST_OPT_RX_DROPPED);
+	check_eq(kept, 7);
+	memset(mem + PAGE, 0xaa, PAGE);
+	check(o_has(PAGE, mem + PAGE, 8));
+	check(o_has(PAGE + 1008, mem + PAGE, PAGE - 1008));
+	pair_end();
+}
+
+/* Send Data until it is refused, or the connection ends. */
+static long job_pump(long end, long mx, long count)
+{
+	st_header_t h = data(mx, 0, 0);
+	int ret = 0;
+
+	h.flags = ST_FLAG_SILENT;
+	for (long i = 0; i < count && !ret; i++) {
+		memset(mem, i, PAGE);
+		ret = st_tx(&o_end[end], &h, NULL, PAGE, 8, 0);
+	}
+	return ret;
+}
+
+TEST(ST_37_nothing_arrives_after_st_unmap)
+{
+	unsigned char *copy = malloc(PAGE);
+	st_header_t h;
+	int mx;
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_TX, 0, PAGE, 8, NULL));
+	for (int i = 0; i < 20; i++) {
+		OK(st_map(&c, ST_PIN_RX, mem, PAGE, 0, 1, &mine, &mx));
+		memset(mem, 0xff, PAGE);
+		peer_begin(other(), job_pump, 0, mx, 100);
+		while (mem[0] == 0xff && !peer_ended(other()))
+			usleep(100);
+		OK(st_unmap(&mine));
+		memcpy(copy, mem, PAGE);
+		/* What came too late is counted, and takes slots. */
+		while (!peer_ended(other()))
+			check_eq(rx(c, &h, NULL, 1), EWOULDBLOCK);
+		OK(peer_end(other()));
+		check(!memcmp(copy, mem, PAGE));
+		if (test_failed)
+			break;
+	}
+	free(copy);
+	pair_end();
+}
+
+TEST(ST_30_many_maps)
+{
+	static st_mhandle_t m[300];
+	int mx, last = -1;
+
+	pair_new(4096, 0, 300);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 300; i++) {
+			OK(st_map(&c, ST_PIN_RX, mem + i % 16 * PAGE, PAGE, i, 1, &m[i], &mx));
+			check(mx != last);
+			last = mx;
+		}
+		for (int i = 0; i < 300; i++)
+			OK(st_unmap(&m[i]));
+	}
+	/* The same buffers, over and over, with use. */
+	OK(o_map(0, ST_PIN_TX, 0, PAGE, 8, NULL));
+	for (int i = 0; i < 100; i++) {
+		st_header_t h, r;
+
+		OK(st_map(&c, ST_PIN_RX, mem, PAGE, i % 2, 1, &m[0], &mx));
+		h = data(mx, i % 2, 16);
+		o_fill(0, i, 64);
+		OK(o_tx(0, &h, NULL, 64, 8, 0));
+		OK(rx(c, &r, NULL, -1));
+		check_eq(mem[16], i);
+		check_eq(mem[79], i);
+		OK(st_unmap(&m[0]));
+	}
+	pair_end();
+}
+
+/* ---- Data ------------------------------------------------------------------------- */
+
+/* One STU after the other, as the draft describes them. */
+static unsigned int tile(st_header_t *h, uint32_t len, uint32_t bufsize, uint32_t stu)
+{
+	unsigned int n = 0;
+	uint32_t part;
+
+	while (len) {
+		part = bufsize - h->offset;
+		if (part > stu)
+			part = stu;
+		if (part > len)
+			part = len;
+		n++;
+		len -= part;
+		if (!len)
+			break;
+		h->offset += part;
+		if (h->offset == bufsize) {
+			h->offset = 0;
+			h->bufx++;
+		}
+	}
+	if (n > 1)
+		h->flags |= ST_FLAG_LAST;
+	return n;
+}
+
+static void send_and_look(int mx, int bufsize, int stu, uint32_t at, uint32_t len, uint32_t from)
+{
+	st_header_t h = data(mx, 1000 + at / bufsize, at % bufsize), want = h, r = { 0 };
+	int64_t before, after;
+
+	OK(st_flush(&c, -1, &before));
+	OK(st_tx(&c, &h, NULL, len, 1000 + from / bufsize, from % bufsize));
+	OK(st_flush(&c, -1, &after));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(after - before, tile(&want, len, bufsize, stu));
+	check_eq(r.bufx, want.bufx);
+	check_eq(r.offset, want.offset);
+	check_eq(r.flags, want.flags);
+	check_eq(r.mx, mx);
+	check(o_has(at, mem + from, len));
+	if (test_failed)
+		printf("# bufsize %d, stu %d, at %u, len %u, from %u\n", bufsize, stu, at, len, from);
+}
+
+TEST(ST_40_ST_41_tiling)
+{
+	static const int stus[] = { 64, 1024, 4096, 16384, 65536 };
+	static const uint32_t sizes[] = { 1, 63, 64, 65, 1024, 4095, 4096, 4097, 8192, 8193, 40000 };
+	const int bufsize = 4096, all = 16 * 4096;
+	int mx;
+
+	pair_new(bufsize, 1000, 64);
+	OK(o_map(0, ST_PIN_RX, 0, all, 1000, &mx));
+	OK(st_map(&c, ST_PIN_TX, mem, all, 1000, -1, &mine, NULL));
+	srand(5);
+	for (int s = 0; s < 5; s++) {
+		OK(set(c, ST_OPT_MAXSTU_REMOTE, stus[s]));
+		for (int i = 0; i < 11 && !test_failed; i++) {
+			pattern(mem, all, i + s);
+			send_and_look(mx, bufsize, stus[s], 0, sizes[i], 0);
+			send_and_look(mx, bufsize, stus[s], 4000, sizes[i], 100);
+		}
+		for (int i = 0; i < 20 && !test_failed; i++) {
+			uint32_t len = 1 + rand() % 30000, at = rand() % (all - len),
+				 from = rand() % (all - len);
+
+			pattern(mem, all, i * 3 + s);
+			send_and_look(mx, bufsize, stus[s], at, len, from);
+		}
+	}
+	pair_end();
+}
+
+TEST(ST_42_one_stu)
+{
+	st_header_t h, r;
+	int64_t before, after;
+	int mx;
+
+	pair_new(4096, 0, 64);
+	OK(o_map(0, ST_PIN_RX, 0, 16 * PAGE, 0, &mx));
+	OK(st_map(&c, ST_PIN_TX, mem, 16 * PAGE, 0, -1, &mine, NULL));
+	pattern(mem, 16 * PAGE, 9);
+	for (int i = 0; i < 2; i++) {
+		OK(i ? set(c, ST_OPT_LITERAL, 1) : set(c, ST_OPT_MAXSTU_REMOTE, ST_STU_UNLIMITED));
+		h = data(mx, 1, 5);
+		h.d_key = get(c, ST_OPT_KEY_REMOTE);
+		h.d_port = get(c, ST_OPT_PORT_REMOTE);
+		h.s_port = 77;
+		OK(st_flush(&c, -1, &before));
+		OK(st_tx(&c, &h, NULL, 40000, 0, 123));
+		OK(st_flush(&c, -1, &after));
+		check_eq(after - before, 1);
+		OK(o_rx(0, &r, NULL, -1));
+		check_eq(r.bufx, 1);
+		check_eq(r.offset, 5);
+		check_eq(r.flags, 0);
+		check_eq(r.s_port, i ? 77 : get(c, ST_OPT_PORT_LOCAL));
+		check(o_has(PAGE + 5, mem + 123, 40000));
+		o_fill(0, 0, 16 * PAGE);
+	}
+	/* Literally, an offset may be beyond the buffer, but not beyond the map. */
+	h.offset = 3 * 4096 + 7;
+	OK(st_tx(&c, &h, NULL, 100, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.offset, 3 * 4096 + 7);
+	check(o_has(4 * PAGE + 7, mem, 100));
+	h.offset = 15 * 4096 - 50;
+	OK(st_tx(&c, &h, NULL, 100, 0, 0));
+	check_eq(o_rx(0, &r, NULL, 50), EWOULDBLOCK);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), 1);
+	OK(set(c, ST_OPT_LITERAL, 0));
+	OK(set(c, ST_OPT_MAXSTU_REMOTE, 65536));
+	h.offset = 4096;
+	check_eq(st_tx(&c, &h, NULL, 100, 0, 0), EINVAL);
+	pair_end();
+}
+
+TEST(ST_38_ST_40_local_memory)
+{
+	st_header_t h;
+	int64_t before, after;
+	int mx, rx_only;
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_RX, 0, 4 * PAGE, 0, &mx));
+	OK(st_map(&c, ST_PIN_TX, mem, 2 * PAGE - 96, 2, -1, &mine, NULL));
+	OK(st_map(&c, ST_PIN_RX, mem + 4 * PAGE, PAGE, 5, -1, &mine, &rx_only));
+	OK(st_flush(&c, -1, &before));
+	h = data(mx, 0, 0);
+	check_eq(st_tx(&c, &h, NULL, 4, 0, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, 1, 4096), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, 4, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, 5, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, 16, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, -1, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 4, 2, -2), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, -1, 2, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 2 * PAGE - 95, 2, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 97, 3, 4096 - 192), EFAULT);
+	OK(st_flush(&c, -1, &after));
+	check_eq(before, after);
+	OK(st_tx(&c, &h, NULL, 2 * PAGE - 96, 2, 0));
+	OK(st_tx(&c, &h, NULL, 96, 3, 4096 - 192));
+	/* Without bytes, no memory is needed. */
+	OK(st_tx(&c, &h, NULL, 0, 99, 99));
+	for (int i = 0; i < 3; i++)
+		OK(o_rx(0, &h, NULL, -1));
+	pair_end();
+}
+
+TEST(ST_38_bytes_are_there_when_a_header_is_read)
+{
+	st_header_t h, r;
+	int mx[4];
+
+	pair_new(4096, 0, 16);
+	for (int i = 0; i < 4; i++)
+		OK(o_map(0, ST_PIN_RX, i * PAGE, PAGE, i, &mx[i]));
+	OK(st_map(&c, ST_PIN_TX, mem, 4 * PAGE, 0, -1, &mine, NULL));
+	for (int round = 1; round < 50 && !test_failed; round++) {
+		memset(mem, round, 4 * PAGE);
+		/* Silent Data to several maps, then one header. */
+		for (int i = 0; i < 4; i++) {
+			h = data(mx[i], i, 0);
+			h.flags = i < 3 ? ST_FLAG_SILENT : 0;
+			OK(st_tx(&c, &h, NULL, PAGE, i, 0));
+		}
+		OK(o_rx(0, &r, NULL, -1));
+		check_eq(r.mx, mx[3]);
+		check(o_has(0, mem, 4 * PAGE));
+	}
+	check_eq(o_rx(0, &r, NULL, 0), EWOULDBLOCK);
+	pair_end();
+}
+
+TEST(ST_48_silent_data_takes_no_slot)
+{
+	st_header_t h, r;
+	int64_t count;
+	int mx;
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_RX, 0, PAGE, 0, &mx));
+	OK(st_map(&c, ST_PIN_TX, mem, PAGE, 0, -1, &mine, NULL));
+	h = data(mx, 0, 0);
+	h.flags = ST_FLAG_SILENT;
+	for (int i = 0; i < 1000; i++)
+		OK(st_tx(&c, &h, NULL, 8, 0, 0));
+	OK(st_flush(&c, 1000, &count));
+	check_eq(count, 1000);
+	h = header(ST_OP_NOP);
+	OK(st_tx(&c, &h, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.op, ST_OP_NOP);
+	pair_end();
+}
+
+/* ---- what does not match ------------------------------------------------------------ */
+
+TEST(ST_13_14_17_19_48_7_what_does_not_match_is_counted)
+{
+	st_header_t h, good, r;
+	int mx, refused = 0;
+
+	other();
+	OK(o_create(0));
+	OK(o_set(0, ST_OPT_PORTLEN_LOCAL, 3));
+	OK(st_create(&c));
+	join(c, 0);
+	OK(o_map(0, ST_PIN_RX, 0, 2 * PAGE, 4, &mx));
+	o_fill(0, 0x55, 2 * PAGE);
+	OK(st_map(&c, ST_PIN_TX | ST_PIN_RX, mem, PAGE, 0, -1, &mine, &(int){ 0 }));
+	memset(mem, 0x77, PAGE);
+	OK(set(c, ST_OPT_LITERAL, 1));
+	good = data(mx, 4, 0);
+	good.d_key = get(c, ST_OPT_KEY_REMOTE);
+	good.d_port = get(c, ST_OPT_PORT_REMOTE);
+	for (int op = 0; op < 3; op++) {
+		good.op = op == 0 ? ST_OP_DATA : op == 1 ? ST_OP_GET : ST_OP_NOP;
+		h = good;
+		h.d_key++;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.d_port += 3;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.d_port--;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		refused += 3;
+		if (op == 2)
+			break;
+		h = good;
+		h.mx ^= 1 << 22;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.mx = -1;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.bufx = 3;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.bufx = 6;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.bufx = -1;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.offset = 2 * PAGE - 63;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		h = good;
+		h.offset = -64;
+		OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		refused += 7;
+	}
+	check_eq(o_rx(0, &r, NULL, 100), EWOULDBLOCK);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), refused);
+	memset(mem + PAGE, 0x55, 2 * PAGE);
+	check(o_has(0, mem + PAGE, 2 * PAGE));
+	/* Any port of the vector is delivered as it is. */
+	good.op = ST_OP_NOP;
+	good.d_port += 2;
+	OK(st_tx(&c, &good, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.d_port, good.d_port);
+	OK(set(c, ST_OPT_LITERAL, 0));
+	OK(st_tx(&c, &good, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.d_port, good.d_port);
+	good.d_port += 7;
+	OK(st_tx(&c, &good, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.d_port, get(c, ST_OPT_PORT_REMOTE));
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), refused);
+	pair_end();
+}
+
+/* ---- Get ----------------------------------------------------------------------------- */
+
+static void get_of(int mx, uint32_t bufx, uint32_t offset, uint32_t len, int id, int flags)
+{
+	st_header_t h = header(ST_OP_GET);
+
+	h.mx = mx;
+	h.bufx = bufx;
+	h.offset = offset;
+	h.s_id = id;
+	h.flags = flags;
+	OK(st_tx(&c, &h, NULL, len, 2, 10));
+}
+
+TEST(ST_48_get)
+{
+	unsigned char pay[ST_PAYLOAD] = "payload of a Get", got[ST_PAYLOAD];
+	int mx, rx_mx, own;
+	st_header_t h, r;
+	int64_t before, after;
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_RX | ST_PIN_TX, 0, 4 * PAGE, 0, &mx));
+	OK(o_map(0, ST_PIN_RX, 4 * PAGE, PAGE, 4, &rx_mx));
+	OK(st_map(&c, ST_PIN_RX, mem + PAGE, 4 * PAGE, 2, -1, &mine, &own));
+	OK(st_map(&c, ST_PIN_TX, mem, PAGE, 7, -1, &mine, &own));
+	o_fill(PAGE + 5, 0x3c, 9000);
+	memset(mem, 0, 8 * PAGE);
+	OK(st_flush(&c, -1, &before));
+	get_of(mx, 1, 5, 9000, 4242, 0);
+	OK(rx(c, &r, NULL, -1));
+	check_eq(r.op, ST_OP_DATA);
+	check_eq(r.d_id, 4242);
+	check_eq(r.d_port, get(c, ST_OPT_PORT_LOCAL));
+	check(mem[PAGE + 9] == 0 && mem[PAGE + 10] == 0x3c && mem[PAGE + 9009] == 0x3c &&
+	      mem[PAGE + 9010] == 0);
+	/* Without a report. */
+	memset(mem, 0, 8 * PAGE);
+	get_of(mx, 1, 5, 100, 1, ST_FLAG_SILENT);
+	OK(st_flush(&c, -1, &after));
+	check_eq(after - before, 2);
+	check_eq(mem[PAGE + 10], 0x3c);
+	check_eq(rx(c, &r, NULL, 0), EWOULDBLOCK);
+	/* The other end's program knows nothing of these. */
+	check_eq(o_rx(0, &r, NULL, 0), EWOULDBLOCK);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), 0);
+	/* Memory that is mapped for receiving only: it is to answer. */
+	h = header(ST_OP_GET);
+	h.mx = rx_mx;
+	h.bufx = 4;
+	h.s_id = 99;
+	OK(st_tx(&c, &h, pay, 16, 2, 0));
+	OK(o_rx(0, &r, got, -1));
+	check_eq(r.op, ST_OP_GET);
+	check_eq(r.s_id, 99);
+	check(!memcmp(got, pay, ST_PAYLOAD));
+	/* The destination is mapped for receiving. */
+	h.mx = mx;
+	h.bufx = 0;
+	check_eq(st_tx(&c, &h, NULL, 16, 7, 0), EFAULT);
+	check_eq(st_tx(&c, &h, NULL, 16, 9, 0), EFAULT);
+	h.offset = 5000;
+	check_eq(st_tx(&c, &h, NULL, 16, 2, 0), EINVAL);
+	/* Many reports may be unread. */
+	for (int i = 0; i < 500; i++)
+		get_of(mx, 1, 5, 4, i, 0);
+	for (int i = 0; i < 500; i++) {
+		OK(rx(c, &r, NULL, -1));
+		check_eq(r.d_id, i);
+	}
+	pair_end();
+}
+
+TEST(ST_48_fetchop_is_the_programs)
+{
+	st_header_t h = header(ST_OP_FETCHOP), r;
+	int mx;
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_RX | ST_PIN_TX, 0, PAGE, 0, &mx));
+	o_fill(0, 7, PAGE);
+	h.mx = mx;
+	h.opaque = 5;
+	OK(st_tx(&c, &h, NULL, 8, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.op, ST_OP_FETCHOP);
+	check_eq(r.opaque, 5);
+	memset(mem, 7, PAGE);
+	check(o_has(0, mem, PAGE));
+	pair_end();
+}
