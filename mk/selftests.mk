@@ -93,7 +93,10 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/sbl/%.o \
 		$(addprefix $(BUILD)/obj/selftests/,sbl/sb.o lib/worker.o lib/tap.o) \
 		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
 
+$(BUILD)/obj/selftests/st/st_hostile.o: SELFTEST_CFLAGS += -Ilib/st
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/st/%.o \
 		$(addprefix $(BUILD)/obj/selftests/,st/pair.o ddp/peer.o lib/tap.o) \

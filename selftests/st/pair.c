@@ -5,10 +5,12 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pair.h"
@@ -16,6 +18,9 @@
 unsigned char *mem;
 st_chandle_t o_end[ENDS];
 st_mhandle_t o_mapped[1 << 12];
+
+#define ALICE	1000
+#define LIMIT	(8 << 20)
 
 static struct peer *peer;
 
@@ -49,15 +54,40 @@ static long job_memory(long a, long b, long c)
 	return 0;
 }
 
+bool ordinary(void)
+{
+	return getenv("ST_USER");
+}
+
+struct peer *peer_new(void)
+{
+	return ordinary() ? peer_start_user(ALICE) : peer_start();
+}
+
+/* Both processes are those of an ordinary user with little memory to lock. */
+static void become_ordinary(void)
+{
+	const gid_t dd = 900;
+
+	if (setgroups(1, &dd) || setresgid(ALICE, ALICE, ALICE) || setresuid(ALICE, ALICE, ALICE))
+		abort();
+}
+
 struct peer *other(void)
 {
+	const struct rlimit l = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
+
 	if (!peer) {
+		if (ordinary() && setrlimit(RLIMIT_MEMLOCK, &l))
+			abort();
 		if (across_nodes() && getenv("ST_LOSSY") &&
 		    system("bash -c 'for i in 1 2; do "
 			   "tc -n dd$i qdisc replace dev eth0 root netem loss 1%; done'"))
 			abort();
-		peer = peer_start();
+		peer = peer_new();
 		peer_call(peer, job_memory, 0, 0, 0);
+		if (ordinary())
+			become_ordinary();
 		memory();
 	}
 	return peer;

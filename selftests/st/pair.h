@@ -28,6 +28,13 @@ extern unsigned char *mem;
 /* The other process. Starts it if there is none, before this one calls libst. */
 struct peer *other(void);
 
+/*
+ * With ST_USER in the environment all processes are those of an ordinary user, who may lock 8 MiB.
+ * peer_new() starts another one.
+ */
+bool ordinary(void);
+struct peer *peer_new(void);
+
 /* The address of the other process' node. */
 const char *there(void);
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * st_limits.c - ST: memory that connections and maps take
+ *
+ * Run on one node, or by across.sh. On one node both ends count.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <linux/dd.h>
+
+#include "pair.h"
+
+#define KIB	1024
+#define CONNECTIONS	100
+
+static st_chandle_t ends[CONNECTIONS];
+static int device = -1;
+
+/* Locked memory of this user. */
+static long long used(void)
+{
+	struct dd_info i = { .size = sizeof(i) };
+
+	other();
+	if (device < 0)
+		device = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	check_eq(ioctl(device, DD_IOC_INFO, &i), 0);
+	return i.memlock_used;
+}
+
+static int ends_here(void)
+{
+	return across_nodes() ? 1 : 2;
+}
+
+static void exchange(st_chandle_t c, int end, int headers)
+{
+	st_header_t h = header(ST_OP_NOP), r;
+
+	for (int i = 0; i < headers; i++) {
+		OK(st_tx(&c, &h, NULL, 0, 0, 0));
+		OK(o_rx(end, &r, NULL, -1));
+		OK(o_tx(end, &h, NULL, 0, 0, 0));
+		OK(rx(c, &r, NULL, -1));
+	}
+}
+
+TEST(ST_21_memory_of_a_connection)
+{
+	long long before = used(), one;
+	st_chandle_t c = joined(0);
+
+	exchange(c, 0, 3);
+	one = used() - before;
+	printf("# %lld bytes for each end of a connection\n", one / ends_here());
+	check(one <= 64 * KIB * ends_here());
+	/* It does not grow. */
+	exchange(c, 0, 300);
+	check_eq(used() - before, one);
+	OK(st_close(c));
+	OK(o_close(0));
+	check(used() <= before);
+	join(c, 0);
+	exchange(c, 0, 3);
+	check(used() - before <= one);
+	OK(st_delete(c));
+	OK(o_delete(0));
+	check_eq(used(), before);
+}
+
+TEST(ST_36_memory_of_a_map)
+{
+	st_chandle_t c = joined(0);
+	long long before, one;
+	st_mhandle_t m;
+	st_header_t h;
+	int mx;
+
+	exchange(c, 0, 3);
+	before = used();
+	OK(o_map(0, ST_PIN_TX, 0, PAGE, 0, NULL));
+	OK(st_map(&c, ST_PIN_RX, mem, 16 * PAGE, 0, -1, &m, &mx));
+	one = used() - before;
+	printf("# %lld bytes for a map of 64 KiB%s\n", one,
+	       across_nodes() ? "" : ", and one of 4 KiB of the sender");
+	check(one <= 16 * PAGE + PAGE + 16 * KIB);
+	for (int i = 0; i < 20; i++) {
+		h = header(ST_OP_DATA);
+		h.mx = mx;
+		OK(o_tx(0, &h, NULL, PAGE, 0, 0));
+		OK(rx(c, &h, NULL, -1));
+		if (i == 1)
+			one = used() - before;
+	}
+	check_eq(used() - before, one);
+	OK(st_unmap(&m));
+	OK(o_unmap(0));
+	/* The same buffers again and again. */
+	for (int i = 0; i < 50; i++) {
+		OK(st_map(&c, ST_PIN_RX, mem, PAGE, 0, -1, &m, &mx));
+		OK(o_map(0, ST_PIN_TX, 0, PAGE, 0, NULL));
+		h = header(ST_OP_DATA);
+		h.mx = mx;
+		OK(o_tx(0, &h, NULL, PAGE, 0, 0));
+		OK(rx(c, &h, NULL, -1));
+		OK(st_unmap(&m));
+		OK(o_unmap(0));
+		if (i == 1)
+			one = used();
+	}
+	check(used() <= one);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+TEST(ST_21_a_hundred_connections)
+{
+	long long before = used();
+
+	for (int i = 0; i < CONNECTIONS && !test_failed; i++) {
+		ends[i] = joined(i);
+		exchange(ends[i], i, 1);
+	}
+	printf("# %lld KiB for %d connections\n", (used() - before) / KIB, CONNECTIONS);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		OK(st_delete(ends[i]));
+		OK(o_delete(i));
+	}
+	check_eq(used(), before);
+}
+
+/* What cannot be had is refused, and nothing is left of it. */
+TEST(ST_31_ST_25_no_memory_left)
+{
+	static st_chandle_t more[512];
+	st_chandle_t c = joined(0);
+	long long before = used();
+	int n = 0, mx, ret = 0;
+	st_mhandle_t m = NULL;
+
+	while (ordinary() && !ret && n < 512) {
+		OK(st_create(&more[n]));
+		ret = st_listen(more[n++], NULL, NULL);
+	}
+	if (ordinary()) {
+		check_eq(ret, ENOMEM);
+		check_eq(st_map(&c, ST_PIN_RX, mem, 64 * PAGE, 0, 64, &m, &mx), ENOMEM);
+		check(!m);
+	}
+	while (n)
+		OK(st_delete(more[--n]));
+	check_eq(used(), before);
+	OK(st_map(&c, ST_PIN_RX, mem, 64 * PAGE, 0, 64, &m, &mx));
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
