@@ -139,6 +139,27 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
 }
 
 /*
+ * Look at a list for a while. Returns true to look for a note; else false, with *@since for
+ * ddi_spin_slept(), or 0 if it was not looked at.
+ */
+static DDI_INLINE bool list_spin(struct dd *h, struct ddi_list *l, uint32_t id, int64_t deadline,
+				 int64_t *since)
+{
+	struct ddi_look look = { .over = list_over, .place = l, .id = id };
+	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
+	struct dd_note *slot = own_slot(l);
+
+	*since = 0;
+	/* If there is no slot, the kernel finds out why. */
+	if (!rx && !slot)
+		return false;
+	/* The slot of the ring of the last note; list_over() looks at the others. */
+	look.value = ddi_load(rx ? &rx->state->head : &l->head->head) + 1;
+	look.word = rx ? &ddi_direct_slot(rx, look.value - 1)->seq : &slot->seq;
+	return ddi_spin(h, &l->spin, deadline, &look, since);
+}
+
+/*
  * Wait until the list with this id may have a note. There is no spinning with
  * DD_RECV_INTR, which would miss a signal. Returns 0 to look again; -ETIMEDOUT, -EINTR
  * (DD_RECV_INTR), -EBADID.
@@ -146,27 +167,33 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
 {
-	struct ddi_look look = { .over = list_over, .place = l, .id = id };
-	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
-	struct dd_note *slot = own_slot(l);
-	/* If there is no slot, the kernel finds out why. */
-	bool spins = !(options & (DD_RECV_SLEEP | DD_RECV_INTR)) && (rx || slot);
-	int64_t start;
+	int64_t since = 0;
 	int ret;
 
-	if (spins) {
-		/* The slot of the ring of the last note; list_over() looks at the others. */
-		look.value = ddi_load(rx ? &rx->state->head : &l->head->head) + 1;
-		look.word = rx ? &ddi_direct_slot(rx, look.value - 1)->seq : &slot->seq;
-		if (ddi_spin(h, &l->spin, deadline, &look, &start))
-			return 0;
-	}
+	if (!(options & (DD_RECV_SLEEP | DD_RECV_INTR)) && list_spin(h, l, id, deadline, &since))
+		return 0;
 	do {
 		ret = ddi_list_sleep(h, &id, 1, deadline);
 	} while (ret == -EINTR && !(options & DD_RECV_INTR));
-	if (spins)
-		ddi_spin_slept(&l->spin, start);
+	if (since)
+		ddi_spin_slept(&l->spin, since);
 	return ret;
+}
+
+DD_API bool ddi_list_spin(struct dd *h, int list, int64_t deadline, int64_t *since)
+{
+	struct ddi_list *l = ddi_list_find(h, list);
+
+	*since = 0;
+	return l && list_spin(h, l, list, deadline, since);
+}
+
+DD_API void ddi_list_slept(struct dd *h, int list, int64_t since)
+{
+	struct ddi_list *l = ddi_list_find(h, list);
+
+	if (l && since)
+		ddi_spin_slept(&l->spin, since);
 }
 
 DD_API int dd_list_fd(struct dd *h, int list)

@@ -76,6 +76,13 @@ int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline);
 void ddi_list_release(struct dd *h);
 
+/*
+ * For libraries that sleep by a descriptor: look at a list for a while. True: look for a message;
+ * false: sleep, and then pass *@since to ddi_list_slept(), which learns whether looking pays.
+ */
+bool ddi_list_spin(struct dd *h, int list, int64_t deadline, int64_t *since);
+void ddi_list_slept(struct dd *h, int list, int64_t since);
+
 /* A list that exists, or NULL. */
 static inline struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
 {

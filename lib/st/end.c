@@ -87,7 +87,7 @@ static int create(st_chandle_t *chandle)
 	return 0;
 }
 
-ST_API int (st_create)(st_chandle_t *chandle)
+ST_API int st_create(st_chandle_t *chandle)
 {
 	int error = create(chandle);
 

@@ -151,6 +151,12 @@ static inline enum st_state st_state(const struct st_end *e)
 	return __atomic_load_n(&e->state, __ATOMIC_SEQ_CST);
 }
 
+/* ST_OPT_LITERAL or ST_OPT_MAXSTU_REMOTE, which may change at any time. */
+static inline int st_option(const struct st_end *e, int optname)
+{
+	return __atomic_load_n(&e->option[optname], __ATOMIC_RELAXED);
+}
+
 /* A range of ST ports that no other end of this process has: 0, EADDRNOTAVAIL. */
 int st_port_take(struct st_end *e);
 

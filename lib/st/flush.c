@@ -103,7 +103,7 @@ static int flush(struct st_end *e, int64_t threshold, int64_t *count)
 	}
 }
 
-ST_API int (st_flush)(st_chandle_t *chandle, int64_t threshold, int64_t *count)
+ST_API int st_flush(st_chandle_t *chandle, int64_t threshold, int64_t *count)
 {
 	struct st_end *e = st_enter(chandle);
 	int64_t n = 0;

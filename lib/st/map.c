@@ -230,8 +230,8 @@ static int map_new(struct st_end *e, int flags, void *ptr, size_t len, int base,
 	return error;
 }
 
-ST_API int (st_map)(st_chandle_t *chandle, int flags, void *ptr, size_t len, int bufx_base,
-		    int bufx_count, st_mhandle_t *mhandle, int *Mx)
+ST_API int st_map(st_chandle_t *chandle, int flags, void *ptr, size_t len, int bufx_base,
+		  int bufx_count, st_mhandle_t *mhandle, int *Mx)
 {
 	struct st_end *e = st_enter(chandle);
 	struct st_map *m;
@@ -314,7 +314,7 @@ static void unmap(struct st_end *e, struct st_map *m)
 	st_table_release(&maps, &m->name);
 }
 
-ST_API int (st_unmap)(st_mhandle_t *mhandle)
+ST_API int st_unmap(st_mhandle_t *mhandle)
 {
 	uintptr_t value = st_table_value(&maps, mhandle);
 	struct st_map *m = (struct st_map *)st_table_find(&maps, value);

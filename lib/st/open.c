@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "host.h"
+#include "map.h"
 #include "message.h"
 #include "remote.h"
 
@@ -115,8 +116,10 @@ static int established(struct st_end *e)
 {
 	e->map = calloc(e->option[ST_OPT_BUFX_COUNT], MAP_BYTES);
 	e->import = st_remote_table(e->remote.count);
-	if (!e->map || !e->import)
+	if (!e->map || !e->import) {
+		st_maps_end(e);
 		return ENOMEM;
+	}
 	e->option[ST_OPT_MAXSTU_REMOTE] = e->remote.maxstu;
 	return 0;
 }

@@ -136,7 +136,8 @@ static int option_set(struct st_end *e, int optname, const int *value)
 		return ENOTCONN;
 	if (!permitted(optname, *value))
 		return EINVAL;
-	e->option[optname] = *value;
+	/* Senders load these two without the lock. */
+	__atomic_store_n(&e->option[optname], *value, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "list.h"
 #include "message.h"
 #include "rx.h"
 
@@ -135,6 +136,19 @@ static int deadline_of(const struct timeval *timeout, int64_t *deadline)
 	return 0;
 }
 
+/* Wait for a message: look for a while, as long as that has helped before, and then sleep. */
+static int await(struct st_end *e, int64_t deadline)
+{
+	int64_t since;
+	int error;
+
+	if (ddi_list_spin(e->h, e->list, deadline, &since))
+		return 0;
+	error = st_sleep(e, deadline);
+	ddi_list_slept(e->h, e->list, since);
+	return error;
+}
+
 static int receive(struct st_end *e, st_header_t *hdr, void *pay, int64_t deadline)
 {
 	st_header_t got;
@@ -148,7 +162,7 @@ static int receive(struct st_end *e, st_header_t *hdr, void *pay, int64_t deadli
 			break;
 		if (deadline >= 0 && (!deadline || st_now() >= deadline))
 			return EWOULDBLOCK;
-		error = error == EBADMSG ? 0 : st_sleep(e, deadline);
+		error = error == EBADMSG ? 0 : await(e, deadline);
 		if (error)
 			break;
 	}
@@ -157,8 +171,8 @@ static int receive(struct st_end *e, st_header_t *hdr, void *pay, int64_t deadli
 	return error;
 }
 
-ST_API int (st_rx)(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
-		   struct timeval *timeout)
+ST_API int st_rx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
+		 struct timeval *timeout)
 {
 	struct st_end *e = st_enter(chandle);
 	int64_t deadline;

@@ -50,7 +50,7 @@ static uint32_t stus(uint32_t len, uint32_t stu)
 /* Turn the header into that of the last STU of @len bytes. Returns the number of STUs. */
 static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
 {
-	uint32_t stu = e->option[ST_OPT_MAXSTU_REMOTE], size = e->remote.bufsize;
+	uint32_t stu = st_option(e, ST_OPT_MAXSTU_REMOTE), size = e->remote.bufsize;
 	uint32_t room = size - hdr->offset, full, n, last;
 
 	if (len <= room) {
@@ -83,7 +83,7 @@ static int header_send(struct st_end *e, enum st_kind kind, const st_header_t *h
 /* Whether the program asks for one STU. */
 static bool literal(const struct st_end *e)
 {
-	return e->option[ST_OPT_LITERAL] || e->option[ST_OPT_MAXSTU_REMOTE] >= ST_STU_UNLIMITED;
+	return st_option(e, ST_OPT_LITERAL) || st_option(e, ST_OPT_MAXSTU_REMOTE) >= ST_STU_UNLIMITED;
 }
 
 static int put(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_t bufx,
@@ -106,7 +106,7 @@ static int data(struct st_end *e, st_header_t *hdr, uint32_t len, uint32_t bufx,
 	uint32_t n = 1;
 	int error;
 
-	if (!e->option[ST_OPT_LITERAL] && hdr->offset >= e->remote.bufsize)
+	if (!st_option(e, ST_OPT_LITERAL) && hdr->offset >= e->remote.bufsize)
 		return EINVAL;
 	if (!len)
 		return header_send(e, ST_KIND_HEADER, hdr, NULL, 1);
@@ -126,7 +126,7 @@ static void answer(struct st_end *e, struct st_answer *a, const st_header_t *get
 		   uint32_t bufx, uint32_t off)
 {
 	st_header_t hdr = {
-		.op = ST_OP_DATA, .flags = ST_FLAG_LAST, .param = get->param,
+		.op = ST_OP_DATA, .param = get->param,
 		.d_port = e->port, .s_port = e->remote.port, .d_id = get->s_id,
 		.s_id = get->d_id, .d_key = e->option[ST_OPT_KEY_LOCAL], .mx = mx, .bufx = bufx,
 		.b_num = get->b_num,
@@ -158,7 +158,7 @@ static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len
 	uint32_t mx = 0;
 	int error;
 
-	if (!e->option[ST_OPT_LITERAL] && hdr->offset >= e->remote.bufsize)
+	if (!st_option(e, ST_OPT_LITERAL) && hdr->offset >= e->remote.bufsize)
 		return EINVAL;
 	if (!(hdr->flags & ST_FLAG_SILENT)) {
 		a = st_answer_new();
@@ -187,7 +187,7 @@ static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t
 		return ENOTCONN;
 	if (__atomic_load_n(&e->reset, __ATOMIC_RELAXED))
 		return ECONNRESET;
-	if (!e->option[ST_OPT_LITERAL])
+	if (!st_option(e, ST_OPT_LITERAL))
 		fill(e, &hdr);
 	if (hdr.op == ST_OP_DATA)
 		return data(e, &hdr, len, bufx, off);
@@ -196,8 +196,8 @@ static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t
 	return header_send(e, ST_KIND_HEADER, &hdr, pay, 1);
 }
 
-ST_API int (st_tx)(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
-		   uint off)
+ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
+		 uint off)
 {
 	struct st_end *e = st_enter(chandle);
 	int error;

@@ -16,6 +16,14 @@
 
 #include "st.h"
 
+/* The functions themselves. */
+#undef st_create
+#undef st_flush
+#undef st_map
+#undef st_rx
+#undef st_tx
+#undef st_unmap
+
 #define ST_VERSION	1	/* of this protocol */
 #define ST_NONCE	4	/* words */
 #define ST_PORT_NAME	"st:%u"
