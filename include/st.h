@@ -22,7 +22,8 @@
 extern "C" {
 #endif
 
-#if defined(__GLIBC__) && !defined(__USE_MISC)
+/* Some <sys/types.h> have it, and some of them only with extensions. */
+#if defined(__GLIBC__) ? !defined(__USE_MISC) : !defined(_GNU_SOURCE) && !defined(_BSD_SOURCE)
 typedef unsigned int uint;
 #endif
 

@@ -159,7 +159,8 @@ check-lib: check-lib-headers check-lib-exports check-lib-man
 check-lib-headers:
 	@selftests/lib/headers.sh include selftests/ddp/figures lib
 
-check-lib-exports: $(LIBDD_SHARED) $(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
+check-lib-exports: $(LIBDD_SHARED) \
+		$(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so dd/libst.so)
 	@selftests/lib/exports.sh $(LIBDD_SHARED) include dd "dd_mem.h fedex.h" libc.so.6
 	@selftests/lib/exports.sh $(LIBDD_DIR)/librmem.so.0 include rm rmem.h \
 		"$$(printf 'libdd.so.0\nlibc.so.6')"
@@ -167,15 +168,18 @@ check-lib-exports: $(LIBDD_SHARED) $(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.
 		"$$(printf 'libdd.so.0\nlibc.so.6')"
 	@selftests/lib/exports.sh $(LIBDD_DIR)/libsbl.so.1 include SBL sbl.h \
 		"$$(printf 'libdd.so.0\nlibc.so.6')"
+	@selftests/lib/exports.sh $(LIBDD_DIR)/dd/libst.so.0 include st_ st.h \
+		"$$(printf 'libdd.so.0\nlibc.so.6')"
 
-check-lib-man: $(LIBDD_LINK) $(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
+check-lib-man: $(LIBDD_LINK) \
+		$(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so dd/libst.so)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR)
 
 # The examples of manual pages as programs; selftests/lib/examples.sh runs them.
 selftests: $(BUILD)/selftests/man/built
 $(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
 		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK) \
-		$(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so)
+		$(addprefix $(LIBDD_DIR)/,librmem.so libvmmc.so libsbl.so dd/libst.so)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
 		{ grep -A5 '^not ok' $(@D)/log >&2; exit 1; }

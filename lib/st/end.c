@@ -24,8 +24,13 @@ static struct st_end *end_of(struct st_name *name)
 
 static void end_locks(struct st_end *e)
 {
+	pthread_condattr_t attr;
+
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->changed, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&e->changed, &attr);
+	pthread_condattr_destroy(&attr);
 	pthread_mutex_init(&e->order, NULL);
 	pthread_mutex_init(&e->receive, NULL);
 }

@@ -70,7 +70,7 @@ static int flush_others(struct st_end *e, int64_t threshold)
 	__atomic_add_fetch(&e->waiting, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&e->submitted, __ATOMIC_SEQ_CST) < threshold &&
 	    e->state == ST_CONNECTED)
-		pthread_cond_clockwait(&e->changed, &e->lock, CLOCK_MONOTONIC, &t);
+		pthread_cond_timedwait(&e->changed, &e->lock, &t);
 	__atomic_sub_fetch(&e->waiting, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&e->lock);
 	return closed(e) ? ECONNRESET : 0;

@@ -37,8 +37,9 @@ compile() {
 
 	for source in "$work"/example.*.c; do
 		silent "${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
-			-o "$work/example" "$source" -L"$lib" -lsbl -lvmmc -lrmem -ldd \
-			"-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../../lib" || return
+			-o "$work/example" "$source" -pthread -L"$lib" -L"$lib/dd" \
+			-lst -lsbl -lvmmc -lrmem -ldd -Wl,--disable-new-dtags \
+			"-Wl,-rpath,\$ORIGIN/../../lib,-rpath,\$ORIGIN/../../lib/dd" || return
 		[ -z "$programs" ] && continue
 		number=${source%.c}
 		cp "$work/example" "$programs/$1.${number##*.}"
@@ -77,7 +78,7 @@ every_call() {
 		echo "$call"
 		bad=1
 	done < <(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" "$lib/libvmmc.so.2" \
-		"$lib/libsbl.so.1" |
+		"$lib/libsbl.so.1" "$lib/dd/libst.so.0" |
 		sed -n '/_PRIVATE$/!s/.* T \([^@]*\)@.*/\1/p')
 	return "$bad"
 }

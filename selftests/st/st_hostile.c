@@ -52,10 +52,12 @@ static long job_dial(long ring, long b, long c)
 {
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr), .type = DD_TYPE_STREAM, .flags = DD_ATTR_ANON,
-		.window = WINDOW, .recv = in, .recv_size = ring, .send = out, .send_size = 65536,
+		.window = WINDOW, .recv_size = ring, .send_size = 65536,
 	};
 
 	job_start(0, 0, 0);
+	attr.recv = in;
+	attr.send = out;
 	conn = dd_connect(h, "st:" PORT, far_node(), &attr, &list);
 	return conn < 0 ? conn : 0;
 }
@@ -190,14 +192,16 @@ static long job_serve(long which, long x, long y)
 {
 	static int service;
 	struct dd_serve_attr attr = {
-		.size = sizeof(attr), .maxconn = 1, .window = WINDOW, .recv = in,
-		.recv_size = which == 4 ? 1000 : 65536, .send = out, .send_size = 65536,
+		.size = sizeof(attr), .maxconn = 1, .window = WINDOW,
+		.recv_size = which == 4 ? 1000 : 65536, .send_size = 65536,
 		.flags = DD_ATTR_SHARED,
 	};
 	struct dd_msg msg;
 	int ret;
 
 	job_start(0, 0, 0);
+	attr.recv = in;
+	attr.send = out;
 	if (!x) {
 		if (service > 0)
 			dd_unserve(h, service);
@@ -275,6 +279,7 @@ TEST(ST_26_clients_that_are_none)
 	/* One whose ring is too small. */
 	while (o_job(job_dial, 1000, 0, 0) == -EBADSERVER)
 		usleep(1000);
+	OK(o_job(job_hang_up, 0, 0, 0));
 	/* And an honest one. */
 	while (o_job(job_dial, 65536, 0, 0) == -EBADSERVER)
 		usleep(1000);

@@ -35,7 +35,7 @@ LIB = {
     "ddp": "core conn",
     "vmmc": "core mem",
     "sbl": "core mem",
-    "st": "core conn",
+    "st": "core conn mem ddp",
 }
 FOLDERS = ("kernel/*", "lib/*", "tools/*")
 # Circles of these are not refused yet.
