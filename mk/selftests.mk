@@ -130,7 +130,7 @@ $(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,\
 
 CHECKS += check-selftests
 check-selftests:
-	@echo 1..4; n=0 bad=0; for of in ddp rmem vmmc sbl; do n=$$((n + 1)); \
+	@echo 1..5; n=0 bad=0; for of in ddp rmem vmmc sbl st; do n=$$((n + 1)); \
 	selftests/coverage.sh selftests/$$of/coverage && verdict=ok || verdict="not ok"; \
 	echo "$$verdict $$n each requirement is named by a test ($$of)"; \
 	[ "$$verdict" = ok ] || bad=1; done; [ $$bad = 0 ]

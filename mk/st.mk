@@ -35,3 +35,24 @@ $(ST_PC): lib/st/dd-st.pc.in FORCE
 	$(PC_FILL) $< > $@
 
 -include $(ST_OBJS:.o=.d)
+
+# --- installation ------------------------------------------------------------
+
+ST_LIBDIR	= $(DESTDIR)$(LIBDIR)/dd
+ST_INCLUDEDIR	= $(DESTDIR)$(INCLUDEDIR)/dd
+
+.PHONY: install-st uninstall-st
+INSTALLS += install-st
+UNINSTALLS += uninstall-st
+install-st: $(ST_SHARED) $(ST_STATIC) $(ST_PC)
+	install -d $(ST_LIBDIR) $(ST_INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 755 $(ST_SHARED) $(ST_LIBDIR)
+	ln -sf $(ST_SONAME) $(ST_LIBDIR)/libst.so
+	install -m 644 $(ST_STATIC) $(ST_LIBDIR)
+	install -m 644 $(ST_PC) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 include/st.h $(ST_INCLUDEDIR)
+
+uninstall-st:
+	rm -f $(addprefix $(ST_LIBDIR)/,$(ST_SONAME) libst.so libst.a) \
+		$(ST_INCLUDEDIR)/st.h $(DESTDIR)$(LIBDIR)/pkgconfig/dd-st.pc
+	-rmdir --ignore-fail-on-non-empty $(ST_LIBDIR) $(ST_INCLUDEDIR)

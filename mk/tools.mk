@@ -31,6 +31,9 @@ $(foreach s,$(SAMPLES),$(eval $(call both,$(s)): $(TOOL_OBJ)/samples/$(s).o))
 RMEM_SAMPLES := $(foreach s,$(filter rm-%,$(SAMPLES)),$(call both,$(s)))
 $(RMEM_SAMPLES): $(LIBDD_DIR)/librmem.so
 $(RMEM_SAMPLES): TOOL_LIBS = -lrmem
+ST_SAMPLES := $(foreach s,$(filter st-%,$(SAMPLES)),$(call both,$(s)))
+$(ST_SAMPLES): $(LIBDD_DIR)/dd/libst.so
+$(ST_SAMPLES): TOOL_LIBS = -L$(LIBDD_DIR)/dd -lst -Wl,-rpath,'$$ORIGIN/../lib/dd'
 $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(LIBDD_DIR)/libvmmc.so

@@ -15,7 +15,7 @@ CC=${CC:-cc} CXX=${CXX:-c++}
 compile() { check "$1" compiles "${@:2}"; }
 compiles() { silent "${@:2}" -fsyntax-only - <<<"$1"; }
 
-for header in dd.h dd_mem.h fedex.h dd_errno.h rmem.h vmmc.h sbl.h; do
+for header in dd.h dd_mem.h fedex.h dd_errno.h rmem.h vmmc.h sbl.h st.h; do
 	for std in c89 gnu89 c99 gnu11 c11 gnu17; do
 		pedantic=-pedantic
 		# ddcall() takes five to seven arguments: a variadic macro, of which -pedantic

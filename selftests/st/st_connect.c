@@ -21,6 +21,25 @@
 #include "asleep.h"
 #include "pair.h"
 
+/* ---- types --------------------------------------------------------------------- */
+
+TEST(ST_1_ST_43_ST_48_17_types)
+{
+	const st_header_t h = { .t_len = 0x123456789abcdefull };
+	uint n = -1;
+
+	check(sizeof(st_chandle_t) == sizeof(void *) && sizeof(st_mhandle_t) == sizeof(void *));
+	check(n > 0 && sizeof(n) == sizeof(int) && sizeof(int64_t) == 8);
+	check_eq(sizeof(st_header_t), 40);
+	check(sizeof(h.op) == 2 && sizeof(h.flags) == 2 && sizeof(h.param) == 2 &&
+	      sizeof(h.cksum) == 2 && sizeof(h.d_port) == 2 && sizeof(h.s_port) == 2 &&
+	      sizeof(h.d_id) == 2 && sizeof(h.s_id) == 2 && sizeof(h.d_key) == 4 &&
+	      sizeof(h.mx) == 4 && sizeof(h.bufx) == 4 && sizeof(h.offset) == 4 &&
+	      sizeof(h.sync) == 4 && sizeof(h.opaque) == 4 && sizeof(h.b_num) == 4);
+	check(h.offset == 0x89abcdef && h.opaque == 0x1234567 && h.sync == h.opaque);
+	check_eq(ST_OP_PUT, ST_OP_DATA);
+}
+
 /* ---- handles ------------------------------------------------------------------ */
 
 TEST(ST_2_ST_3_handles)
@@ -112,7 +131,7 @@ TEST(ST_46_ST_47_time_and_version)
 	check(st_version() == st_version());
 }
 
-TEST(ST_48_10_memory)
+TEST(ST_48_4_memory)
 {
 	unsigned char *p = st_malloc(5000);
 
@@ -145,7 +164,7 @@ static const struct {
 
 #define SETTABLE	(int)(sizeof(settable) / sizeof(settable[0]))
 
-TEST(ST_5_6_8_9_10_11_15_19_22_24_options_are_set)
+TEST(ST_5_ST_6_ST_8_ST_9_ST_10_ST_11_ST_15_ST_19_ST_24_options_are_set)
 {
 	st_chandle_t c;
 
@@ -184,7 +203,7 @@ TEST(ST_13_keys_are_random)
 	OK(st_delete(c[1]));
 }
 
-TEST(ST_4_7_12_14_16_17_18_20_21_23_options_are_read)
+TEST(ST_4_ST_7_ST_12_ST_14_ST_16_ST_17_ST_18_ST_20_ST_21_ST_23_ST_48_11_options_are_read)
 {
 	static const int later[] = {
 		ST_OPT_BUFSIZE_REMOTE, ST_OPT_IANA_REMOTE, ST_OPT_KEY_REMOTE,
@@ -217,7 +236,7 @@ TEST(ST_4_7_12_14_16_17_18_20_21_23_options_are_read)
 
 /* ---- connections --------------------------------------------------------------- */
 
-TEST(ST_25_26_27_28_a_connection)
+TEST(ST_25_ST_26_ST_27_ST_28_ST_48_12_a_connection)
 {
 	st_chandle_t c;
 	int value = 5;
@@ -352,7 +371,7 @@ TEST(ST_25_ST_27_names_that_do_not_exist)
 	OK(st_delete(c));
 }
 
-TEST(ST_48_9_channels_in_common)
+TEST(ST_10_channels_in_common)
 {
 	int port = own_port();
 	char service[16];
@@ -460,9 +479,62 @@ TEST(ST_27_connect_may_wait_for_accept)
 	OK(st_delete(l));
 }
 
+/* The printed program: its handle is declared as a pointer to a handle. It cannot sleep for 3 s. */
+#define sleep(seconds)	usleep((seconds) * 10000)
+
+static int printed(int i_am_client)
+{
+	st_chandle_t *chandle;
+	char *hostname, *service;
+	int key = 0, base = 10, count = 20, window = 30;
+	st_header_t st_header = { .op = ST_OP_NOP };
+
+	// Create an empty handle
+	st_create(&chandle);
+	// Set various options for the connection
+	st_setopt(chandle, ST_OPT_BUFX_BASE, &base);
+	st_setopt(chandle, ST_OPT_BUFX_COUNT, &count);
+	st_setopt(chandle, ST_OPT_RX_WINDOW_LOCAL, &window);
+	// Establish the connection
+	if (i_am_client) {
+		hostname = "localhost";
+		service = "3000";
+		sleep(3);
+		st_connect(chandle, hostname, service);
+	} else {
+		hostname = NULL;
+		service = "3000";
+		st_listen(chandle, hostname, service);
+		st_accept(chandle);
+	}
+	// Get various fields needed for the ST header
+	st_getopt(chandle, ST_OPT_KEY_REMOTE, &key);
+	st_header.d_key = key;
+	// Send a simple ST header to the remote host
+	st_tx(chandle, &st_header, NULL, 0, 0, 0);
+
+	return key && !st_rx(chandle, &st_header, NULL, NULL) && !st_delete(chandle);
+}
+
+static void *printed_server(void *arg)
+{
+	return printed(0) ? arg : NULL;
+}
+
+TEST(ST_29_the_printed_program)
+{
+	pthread_t thread;
+	void *good;
+
+	check_eq(pthread_create(&thread, NULL, printed_server, "good"), 0);
+	check(printed(1));
+	pthread_join(thread, &good);
+	check(good != NULL);
+}
+
 /* ---- control headers ------------------------------------------------------------ */
 
-TEST(ST_38_39_43_44_control_headers)
+TEST(ST_38_ST_39_ST_43_ST_44_ST_48_10_ST_48_16_control_headers)
 {
 	unsigned char pay[ST_PAYLOAD], got[ST_PAYLOAD + 1];
 	st_header_t h, r;

@@ -71,7 +71,7 @@ static void pattern(unsigned char *at, size_t len, unsigned int seed)
 
 /* ---- maps ------------------------------------------------------------------------ */
 
-TEST(ST_31_32_33_34_arguments_of_st_map)
+TEST(ST_31_ST_32_ST_33_ST_34_arguments_of_st_map)
 {
 	st_mhandle_t m = NULL, m2 = NULL, *p = NULL;
 	int mx = -1, mx2 = -1;
@@ -302,7 +302,7 @@ static void send_and_look(int mx, int bufsize, int stu, uint32_t at, uint32_t le
 		printf("# bufsize %d, stu %d, at %u, len %u, from %u\n", bufsize, stu, at, len, from);
 }
 
-TEST(ST_40_ST_41_tiling)
+TEST(ST_40_ST_41_ST_48_18_tiling)
 {
 	static const int stus[] = { 64, 1024, 4096, 16384, 65536 };
 	static const uint32_t sizes[] = { 1, 63, 64, 65, 1024, 4095, 4096, 4097, 8192, 8193, 40000 };
@@ -458,7 +458,7 @@ TEST(ST_48_silent_data_takes_no_slot)
 
 /* ---- what does not match ------------------------------------------------------------ */
 
-TEST(ST_13_14_17_19_48_7_what_does_not_match_is_counted)
+TEST(ST_13_ST_14_ST_17_ST_19_ST_48_3_ST_48_6_what_does_not_match_is_counted)
 {
 	st_header_t h, good, r;
 	int mx, refused = 0;
@@ -608,7 +608,7 @@ TEST(ST_48_get)
 	pair_end();
 }
 
-TEST(ST_48_fetchop_is_the_programs)
+TEST(ST_48_1_fetchop_is_the_programs)
 {
 	st_header_t h = header(ST_OP_FETCHOP), r;
 	int mx;

@@ -80,7 +80,7 @@ static bool count_is(int64_t n)
 	return count == n;
 }
 
-TEST(ST_22_23_45_windows_and_counts)
+TEST(ST_22_ST_23_ST_45_windows_and_counts)
 {
 	static const int windows[] = { 1, 2, 7, 64, 256 };
 

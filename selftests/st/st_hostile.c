@@ -311,7 +311,7 @@ TEST(ST_26_a_client_that_says_nothing)
 	peer_kill(silent);
 }
 
-TEST(ST_44_ST_48_7_random_headers)
+TEST(ST_44_ST_48_9_random_headers)
 {
 	int good = 0, ret, handed = 0;
 	st_header_t r;
