@@ -199,18 +199,20 @@ ST_API int st_listen(st_chandle_t chandle, const char *hostname, const char *ser
 	return st_leave(e, st_open_end(e, ST_IDLE, ST_LISTENING, error));
 }
 
-/* Wait for a client, or until a signal comes. */
-static int client_wait(struct st_end *e)
+/* Wait for a client, or until a signal comes: 0, with its connection, or an error. */
+static int client_wait(struct st_end *e, int *conn)
 {
 	struct st_slot slot;
-	int conn = 0, error, ret;
+	int error, ret;
+
+	*conn = 0;
 
 	for (;;) {
 		if (st_state(e) == ST_CLOSING)
 			return ECONNRESET;
-		ret = st_message_receive(e, e->list, &slot, &conn);
-		if (conn)
-			return joined(e, conn);
+		ret = st_message_receive(e, e->list, &slot, conn);
+		if (*conn)
+			return 0;
 		if (ret < 0 && ret != -EAGAIN)
 			return ECONNRESET;
 		error = ret < 0 ? st_sleep(e, -1) : 0;
@@ -219,12 +221,15 @@ static int client_wait(struct st_end *e)
 	}
 }
 
-/* 0; EPROTO: the client is told so; another error: it is no client. */
-static int client_greet(struct st_end *e)
+/* 0; EPROTO, which the client is told; ENOMEM; ENOTCONN: it is no client of ST. */
+static int client_greet(struct st_end *e, int conn)
 {
 	int64_t deadline = st_now() + HELLO_NS;
 	int error;
 
+	error = joined(e, conn);
+	if (error)
+		return ENOTCONN;
 	while ((error = hello_wait(e, deadline)) == EINTR)
 		;
 	if (error)
@@ -238,17 +243,17 @@ static int client_greet(struct st_end *e)
 
 static int accept_client(struct st_end *e)
 {
-	int error, again;
+	int conn, error, again;
 
 	do {
-		error = client_wait(e);
-		/* A listener serves on after a signal, and without limit. */
-		if (error == EINTR || st_state(e) == ST_CLOSING)
-			return error ? error : ECONNRESET;
-		if (!error)
-			error = client_greet(e);
+		error = client_wait(e, &conn);
+		if (error)
+			return error;
+		error = client_greet(e, conn);
 		if (!error)
 			return 0;
+		if (st_state(e) == ST_CLOSING)
+			return ECONNRESET;
 		dd_unserve(e->h, e->service);
 		again = serve(e, e->iana, DD_ATTR_SHARED);
 		if (again)

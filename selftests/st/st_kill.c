@@ -20,7 +20,7 @@
 
 #include "pair.h"
 
-#define ROUNDS	200
+#define ROUNDS	200	/* or ST_ROUNDS in the environment */
 #define PORT	"1234"
 
 /* Shared by all processes. */
@@ -146,13 +146,14 @@ static void connected(struct peer **p)
 
 TEST(ST_3_ST_28_ST_48_14_processes_are_killed_at_any_time)
 {
+	const char *rounds = getenv("ST_ROUNDS");
 	struct peer *p[2];
 
 	all = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	srand(1);
 	p[0] = live(false, 1);
 	p[1] = live(true, 2);
-	for (int i = 0; i < ROUNDS && !test_failed; i++) {
+	for (int i = 0; i < (rounds ? atoi(rounds) : ROUNDS) && !test_failed; i++) {
 		const struct timespec t = { .tv_nsec = rand() % 3000000 };
 		int victim = i % 2;
 

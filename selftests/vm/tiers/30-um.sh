@@ -11,9 +11,10 @@
 . "$(dirname "$0")/../tier.sh"
 
 vm_list_covers um \
-	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},{rmem,vmmc,sbl}/guest}.list)" \
+	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},{rmem,vmmc,sbl,st}/guest}.list)" \
 	selftests/rmem/coverage "-n selftests/rmem/coverage" \
 	selftests/vmmc/coverage "-n selftests/vmmc/coverage" \
-	selftests/sbl/coverage "-n selftests/sbl/coverage"
+	selftests/sbl/coverage "-n selftests/sbl/coverage" \
+	selftests/st/coverage "-n selftests/st/coverage"
 vm_list um selftests/admin/no_ipv6.list APPEND=ipv6.disable=1
 finish

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../tier.sh"
 
 vm_list_covers stock \
-	"$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock,{vmmc,sbl}/stock}.list)" \
+	"$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock,{vmmc,sbl,st}/stock}.list)" \
 	selftests/ddp/coverage
 # Until no memory is left.
 vm_list stock selftests/core/oom.list MEM=1024

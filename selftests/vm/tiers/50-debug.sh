@@ -6,5 +6,5 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list debug "$(echo selftests/{core/{races,stress,load},{net,rmem,vmmc,sbl}/debug}.list)"
+vm_list debug "$(echo selftests/{core/{races,stress,load},{net,rmem,vmmc,sbl,st}/debug}.list)"
 finish
