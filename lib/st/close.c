@@ -25,7 +25,7 @@ static void drain(struct st_end *e)
 		;
 }
 
-/* Other calls have been told to leave. */
+/* Other calls have been asked to leave. */
 static void connection_end(struct st_end *e)
 {
 	drain(e);

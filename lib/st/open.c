@@ -221,7 +221,7 @@ static int client_wait(struct st_end *e, int *conn)
 	}
 }
 
-/* 0; EPROTO, which the client is told; ENOMEM; ENOTCONN: it is no client of ST. */
+/* 0; EPROTO, of which the client is informed; ENOMEM; ENOTCONN: it is no client of ST. */
 static int client_greet(struct st_end *e, int conn)
 {
 	int64_t deadline = st_now() + HELLO_NS;
