@@ -3,7 +3,7 @@
  * st-bw - how fast ST moves bytes
  *
  *   st-bw serve SERVICE             offer memory to one client
- *   st-bw HOW HOST SERVICE MIB      move MIB MiB in transfers of each size; HOW is
+ *   st-bw HOW HOST SERVICE MIB      move up to MIB MiB in transfers of each size; HOW is
  *	put	Data with a header each
  *	silent	Data without
  *	whole	Data with a header, as one STU each
@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define LARGEST	(1u << 20)
+#define MOST	2000		/* transfers of one size */
 
 static st_chandle_t c;
 static char *memory;
@@ -88,7 +89,7 @@ static void measure(const char *how, const char *host, const char *service, unsi
 		hdr.flags = ST_FLAG_SILENT;
 	hdr.mx = region.mx;
 	for (size = 64; size <= LARGEST; size *= 4)
-		move(hdr, size, (mib << 20) / size < 10000 ? (mib << 20) / size : 10000);
+		move(hdr, size, (mib << 20) / size < MOST ? (mib << 20) / size : MOST);
 }
 
 static int known(const char *how)
