@@ -59,7 +59,7 @@ enum {
 #define ST_FLAG_SILENT		0x0002	/* Data, Get: no header is delivered */
 #define ST_FLAG_LAST		0x0004	/* the last of several STUs */
 
-/**
+/*
  * struct st_header - a header, in host byte order
  * @op: ST_OP_*
  * @flags: ST_FLAG_*

@@ -96,12 +96,18 @@ static void shared_del(struct dd_node *node, struct dd_name *name)
 	struct dd_name *next = list_next_entry(name, same);
 
 	spin_lock(&node->shared_lock);
-	/* Only the first one is there; the other ones fail. */
-	if (list_empty(&name->same))
+	/*
+	 * Only the first one is in the table; the others are not found there. data_race(): as in
+	 * dd_name_add().
+	 */
+	if (list_empty(&name->same)) {
+		/* data_race(): see above */
 		data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
-	else
+	} else {
+		/* data_race(): see above */
 		data_race(rhashtable_replace_fast(&node->names, &name->entry, &next->entry,
 						  dd_names));
+	}
 	list_del_init(&name->same);
 	spin_unlock(&node->shared_lock);
 }
