@@ -19,7 +19,7 @@
  * A thread that has waited leaves bit 1 set, because others may still wait: at worst
  * this causes one needless wake-up. errno of the caller is kept.
  */
-int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline)
+DD_API int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline)
 {
 	const uint32_t both = DDI_LOCK_HELD | DDI_LOCK_WAITED;
 	int saved = errno, ret = 0;
@@ -43,7 +43,7 @@ int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline)
  * bit 1 is still set and that thread wakes the waiters; if the bit is clear, the
  * thread that cleared it has woken one.
  */
-int ddi_lock_wake(struct ddi_lock *lock)
+DD_API int ddi_lock_wake(struct ddi_lock *lock)
 {
 	uint32_t expected = DDI_LOCK_WAITED;
 	int saved = errno;

@@ -47,6 +47,10 @@ static void end(struct st_end *e)
 	pthread_mutex_lock(&e->lock);
 	st_alone(e);
 	pthread_mutex_unlock(&e->lock);
+	ddi_lock(&e->order);
+	ddi_unlock(&e->order);
+	ddi_lock(&e->receive);
+	ddi_unlock(&e->receive);
 	st_maps_end(e);
 	st_answers_end(e);
 	st_end_clear(e);

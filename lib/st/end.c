@@ -31,8 +31,8 @@ static void end_locks(struct st_end *e)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&e->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	pthread_mutex_init(&e->order, NULL);
-	pthread_mutex_init(&e->receive, NULL);
+	e->order = (struct ddi_lock){ 0 };
+	e->receive = (struct ddi_lock){ 0 };
 }
 
 /* Memory of the parent is not freed: another thread may have been changing it. */
@@ -94,19 +94,26 @@ static int create(st_chandle_t *chandle)
 
 ST_API int st_create(st_chandle_t *chandle)
 {
-	int error = create(chandle);
+	return st_error(create(chandle));
+}
 
-	if (error)
-		errno = error;
-	return error;
+struct st_end *st_find(const void *chandle, uintptr_t *value)
+{
+	struct st_end *e;
+
+	*value = st_table_value(&ends, chandle);
+	e = end_of(st_table_find(&ends, *value));
+	if (!e)
+		errno = EBADF;
+	return e;
 }
 
 struct st_end *st_enter(const void *chandle)
 {
-	uintptr_t value = st_table_value(&ends, chandle);
-	struct st_end *e = end_of(st_table_find(&ends, value));
+	uintptr_t value;
+	struct st_end *e = st_find(chandle, &value);
 
-	if (e && st_enter_end(e, value))
+	if (!e || st_enter_end(e, value))
 		return e;
 	errno = EBADF;
 	return NULL;
@@ -130,9 +137,7 @@ int st_leave(struct st_end *e, int error)
 		pthread_cond_broadcast(&e->changed);
 		pthread_mutex_unlock(&e->lock);
 	}
-	if (error)
-		errno = error;
-	return error;
+	return st_error(error);
 }
 
 void st_alone(struct st_end *e)

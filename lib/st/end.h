@@ -5,8 +5,9 @@
  * Copyright (C) 2026 The dd authors
  *
  * A record is never freed, so a call may look into one whose handle is being deleted. A call
- * counts itself in @users and looks at the handle again; st_close() and st_delete() change the
- * state, or take the handle away, and wait until no other call is inside.
+ * takes @order or @receive, or counts itself in @users, and then looks at the handle and the state
+ * again. st_close() and st_delete() change the state, or take the handle away, and wait until no
+ * other call is inside: until @users is 1, and @order and @receive have been free.
  *
  * Locks, outermost first: @order, @receive, @lock, that of the tables. @order may be held for as
  * long as the other end's window is full.
@@ -14,12 +15,14 @@
 #ifndef _ST_END_H
 #define _ST_END_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "dd_mem.h"
 #include "limits.h"
+#include "lock.h"
 #include "table.h"
 #include "wire.h"
 
@@ -112,7 +115,7 @@ struct st_end {
 	struct st_slot *out;
 	struct st_hello remote;
 	unsigned int window;
-	pthread_mutex_t order;
+	struct ddi_lock order;
 	uint64_t messages;
 	int64_t submitted;
 	unsigned int waiting;
@@ -121,18 +124,28 @@ struct st_end {
 	struct st_map **map;
 	struct st_map *maps;
 	unsigned int sequence;
-	pthread_mutex_t receive;
+	struct ddi_lock receive;
 	struct st_answer *answers;
 	struct st_answer **last;
 	int dropped;
 };
 
-/* Begin a call: the record of a handle or of its address, or NULL. */
+/* The record of a handle or of its address, and the handle; or NULL, with errno set. */
+struct st_end *st_find(const void *chandle, uintptr_t *value);
+
+/* Begin a call. */
 struct st_end *st_enter(const void *chandle);
 bool st_enter_end(struct st_end *e, uintptr_t value);
 
 /* End a call: sets errno to @error, unless that is 0, and returns it. */
 int st_leave(struct st_end *e, int error);
+
+static inline int st_error(int error)
+{
+	if (error)
+		errno = error;
+	return error;
+}
 
 /* Wait until this call is the only one inside. @lock is held. */
 void st_alone(struct st_end *e);
@@ -155,6 +168,14 @@ static inline enum st_state st_state(const struct st_end *e)
 static inline int st_option(const struct st_end *e, int optname)
 {
 	return __atomic_load_n(&e->option[optname], __ATOMIC_RELAXED);
+}
+
+/* With @order or @receive: 0 if the handle is valid and connected, else EBADF or ENOTCONN. */
+static inline int st_connected(const struct st_end *e, uintptr_t value)
+{
+	if (__atomic_load_n(&e->name.value, __ATOMIC_ACQUIRE) != value)
+		return EBADF;
+	return __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) == ST_CONNECTED ? 0 : ENOTCONN;
 }
 
 /* A range of ST ports that no other end of this process has: 0, EADDRNOTAVAIL. */

@@ -39,10 +39,10 @@ void st_answer_free(struct st_answer *a)
 void st_answer_post(struct st_end *e, struct st_answer *a, const st_header_t *hdr)
 {
 	a->hdr = *hdr;
-	pthread_mutex_lock(&e->receive);
+	ddi_lock(&e->receive);
 	*e->last = a;
 	e->last = &a->next;
-	pthread_mutex_unlock(&e->receive);
+	ddi_unlock(&e->receive);
 	st_wake(e);
 }
 
@@ -108,32 +108,32 @@ static int take(struct st_end *e, st_header_t *hdr, void *pay)
 }
 
 /* The same, but dropped messages are passed over, as many as may be unread. */
-static int next(struct st_end *e, st_header_t *hdr, void *pay)
+static int next(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay)
 {
 	int drops = 0, error;
 
-	pthread_mutex_lock(&e->receive);
+	ddi_lock(&e->receive);
 	do {
-		error = st_state(e) == ST_CONNECTED ? take(e, hdr, pay) : ENOTCONN;
+		error = st_connected(e, value);
+		if (!error)
+			error = take(e, hdr, pay);
 	} while (error == EBADMSG && ++drops < DROPS_MAX);
-	pthread_mutex_unlock(&e->receive);
+	ddi_unlock(&e->receive);
 	return error;
 }
 
-/* The time when a call with @timeout ends: -1: no limit, 0: at once. */
-static int deadline_of(const struct timeval *timeout, int64_t *deadline)
+static bool time_valid(const struct timeval *t)
 {
-	*deadline = -1;
-	if (!timeout)
-		return 0;
-	if (timeout->tv_sec < 0 || timeout->tv_usec < 0 || timeout->tv_usec >= 1000000)
-		return EINVAL;
-	*deadline = 0;
-	if (timeout->tv_sec > INT32_MAX)
-		*deadline = -1;
-	else if (timeout->tv_sec || timeout->tv_usec)
-		*deadline = st_now() + timeout->tv_sec * 1000000000ll + timeout->tv_usec * 1000ll;
-	return 0;
+	return !t || (t->tv_sec >= 0 && t->tv_usec >= 0 && t->tv_usec < 1000000);
+}
+
+/* The time when a call with a valid timeout ends: -1: no limit, 0: at once. */
+static int64_t deadline_of(const struct timeval *t)
+{
+	if (!t || t->tv_sec > INT32_MAX)
+		return -1;
+	return t->tv_sec || t->tv_usec ?
+	       st_now() + t->tv_sec * 1000000000ll + t->tv_usec * 1000ll : 0;
 }
 
 /* Wait for a message: look for a while, as long as that has helped before, and then sleep. */
@@ -149,40 +149,53 @@ static int await(struct st_end *e, int64_t deadline)
 	return error;
 }
 
-static int receive(struct st_end *e, st_header_t *hdr, void *pay, int64_t deadline)
+/* Wait until there is a header, or another error than that there is none. */
+static int receive(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay,
+		   int64_t deadline)
 {
-	st_header_t got;
 	int error;
 
-	for (;;) {
-		error = next(e, &got, pay);
-		if (!error)
-			*hdr = got;
-		if (error != EWOULDBLOCK && error != EBADMSG)
-			break;
+	do {
 		if (deadline >= 0 && (!deadline || st_now() >= deadline))
 			return EWOULDBLOCK;
-		error = error == EBADMSG ? 0 : await(e, deadline);
+		error = await(e, deadline);
 		if (error)
-			break;
-	}
+			return error;
+		error = next(e, value, hdr, pay);
+	} while (error == EWOULDBLOCK || error == EBADMSG);
 	if (error == ENOTCONN)
 		st_cascade(e);
 	return error;
 }
 
+/* As receive(), as a call that st_close() waits for. */
+static int receive_inside(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay,
+			  int64_t deadline)
+{
+	int error;
+
+	if (!st_enter_end(e, value))
+		return EBADF;
+	error = st_connected(e, value);
+	return st_leave(e, error ? error : receive(e, value, hdr, pay, deadline));
+}
+
 ST_API int st_rx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
 		 struct timeval *timeout)
 {
-	struct st_end *e = st_enter(chandle);
-	int64_t deadline;
-	int error = EINVAL;
+	uintptr_t value;
+	struct st_end *e = st_find(chandle, &value);
+	st_header_t got;
+	int error;
 
 	if (!e)
 		return EBADF;
-	if (hdr)
-		error = deadline_of(timeout, &deadline);
+	if (!hdr || !time_valid(timeout))
+		return st_error(EINVAL);
+	error = next(e, value, &got, opt_pay);
+	if (error == EWOULDBLOCK || error == EBADMSG)
+		error = receive_inside(e, value, &got, opt_pay, deadline_of(timeout));
 	if (!error)
-		error = receive(e, hdr, opt_pay, deadline);
-	return st_leave(e, error);
+		*hdr = got;
+	return st_error(error);
 }

@@ -183,8 +183,6 @@ static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len
 static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t len,
 		    uint32_t bufx, uint32_t off)
 {
-	if (st_state(e) != ST_CONNECTED)
-		return ENOTCONN;
 	if (__atomic_load_n(&e->reset, __ATOMIC_RELAXED))
 		return ECONNRESET;
 	if (!st_option(e, ST_OPT_LITERAL))
@@ -199,16 +197,19 @@ static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t
 ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
 		 uint off)
 {
-	struct st_end *e = st_enter(chandle);
+	uintptr_t value;
+	struct st_end *e = st_find(chandle, &value);
 	int error;
 
 	if (!e)
 		return EBADF;
 	error = operation(hdr);
-	if (!error) {
-		pthread_mutex_lock(&e->order);
+	if (error)
+		return st_error(error);
+	ddi_lock(&e->order);
+	error = st_connected(e, value);
+	if (!error)
 		error = transmit(e, *hdr, opt_pay, len, bufx, off);
-		pthread_mutex_unlock(&e->order);
-	}
-	return st_leave(e, error);
+	ddi_unlock(&e->order);
+	return st_error(error);
 }

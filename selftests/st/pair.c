@@ -20,6 +20,7 @@ st_chandle_t o_end[ENDS];
 st_mhandle_t o_mapped[1 << 12];
 
 #define ALICE	1000
+#define BOB	1001
 #define LIMIT	(8 << 20)
 
 static struct peer *peer;
@@ -61,10 +62,10 @@ bool ordinary(void)
 
 struct peer *peer_new(void)
 {
-	return ordinary() ? peer_start_user(ALICE) : peer_start();
+	return ordinary() ? peer_start_user(BOB) : peer_start();
 }
 
-/* Both processes are those of an ordinary user with little memory to lock. */
+/* This process is that of an ordinary user with little memory to lock. */
 static void become_ordinary(void)
 {
 	const gid_t dd = 900;

@@ -29,7 +29,7 @@ extern unsigned char *mem;
 struct peer *other(void);
 
 /*
- * With ST_USER in the environment all processes are those of an ordinary user with a limit of 8 MiB.
+ * With ST_USER in the environment the processes are those of two ordinary users with limits of 8 MiB.
  * peer_new() starts another one.
  */
 bool ordinary(void);
