@@ -371,54 +371,49 @@ static bool near_aligned(const void *local, const void *at)
 	return !(((uintptr_t)local | (uintptr_t)at) % sizeof(uint32_t));
 }
 
-static DDI_NOINLINE int near_put_long(void *local, void *at, uint32_t words, struct dd_mem *m,
-				      uint64_t offset, ddi_near_fn other)
+static DDI_NOINLINE int near_long(void *local, void *at, uint32_t words,
+				  const struct ddi_near *near, ddi_near_fn other, bool get)
 {
-	return words && near_aligned(local, at) && put_any(m, local, words * NEAR_WORD, offset) ?
+	size_t len = words * NEAR_WORD;
+	uint64_t offset;
+	struct dd_mem *m;
+
+	if (!words || !near_aligned(local, at) || !near_find(near, at, len, &m, &offset))
+		return other(local, at, words);
+	return (get ? get_any(m, local, len, offset) : put_any(m, local, len, offset)) ?
+	       0 : other(local, at, words);
+}
+
+/* Inlined twice: @get is constant. */
+static DDI_INLINE int near_move(void *local, void *at, uint32_t words,
+				const struct ddi_near *near, ddi_near_fn other, bool get)
+{
+	size_t len = words * NEAR_WORD;
+	uint64_t offset;
+	struct dd_mem *m;
+	char *window;
+
+	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
+		return other(local, at, words);
+	window = ddi_load_acquire(get ? &m->get : &m->put);
+	if (ddi_unlikely(!window))
+		return other(local, at, words);
+	window += offset;
+	if (!window_is_short(window, local, len))
+		return near_long(local, at, words, near, other, get);
+	return (get ? get_words(m, window_now(m), local, window, len) :
+		      put_words(m, window_now(m), window, local, len)) ?
 	       0 : other(local, at, words);
 }
 
 DD_API int ddi_near_put(void *local, void *at, uint32_t words, const struct ddi_near *near,
 			ddi_near_fn other)
 {
-	size_t len = words * NEAR_WORD;
-	uint64_t offset;
-	struct dd_mem *m;
-	char *window;
-
-	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
-		return other(local, at, words);
-	window = ddi_load_acquire(&m->put);
-	if (ddi_unlikely(!window))
-		return other(local, at, words);
-	if (!window_is_short(window + offset, local, len))
-		return near_put_long(local, at, words, m, offset, other);
-	return put_words(m, window_now(m), window + offset, local, len) ?
-	       0 : other(local, at, words);
-}
-
-static DDI_NOINLINE int near_get_long(void *local, void *at, uint32_t words, struct dd_mem *m,
-				      uint64_t offset, ddi_near_fn other)
-{
-	return words && near_aligned(local, at) && get_any(m, local, words * NEAR_WORD, offset) ?
-	       0 : other(local, at, words);
+	return near_move(local, at, words, near, other, false);
 }
 
 DD_API int ddi_near_get(void *local, void *at, uint32_t words, const struct ddi_near *near,
 			ddi_near_fn other)
 {
-	size_t len = words * NEAR_WORD;
-	uint64_t offset;
-	struct dd_mem *m;
-	char *window;
-
-	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
-		return other(local, at, words);
-	window = ddi_load_acquire(&m->get);
-	if (ddi_unlikely(!window))
-		return other(local, at, words);
-	if (!window_is_short(window + offset, local, len))
-		return near_get_long(local, at, words, m, offset, other);
-	return get_words(m, window_now(m), local, window + offset, len) ?
-	       0 : other(local, at, words);
+	return near_move(local, at, words, near, other, true);
 }

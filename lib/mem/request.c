@@ -97,10 +97,9 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 	return copy ? mem_queue(m, sqe) : mem_wired(m, sqe, local, len);
 }
 
-static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)
+static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout, unsigned int what)
 {
-	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, DD_WAIT_DONE, request,
-			       timeout);
+	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, what, request, timeout);
 }
 
 /* Whether a request was executed, and its result, if any, is in place. */
@@ -122,7 +121,7 @@ static int mem_done(struct dd_mem *m, uint64_t n)
 	int ret;
 
 	for (;;) {
-		ret = mem_await(m, n, left);
+		ret = mem_await(m, n, left, DD_WAIT_DONE);
 		if (ret == -EINTR) {
 			if (deadline == DD_FOREVER)
 				deadline = ddi_deadline(left);
@@ -265,10 +264,9 @@ int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 	return m->result ? mem_begin(m, sqe, local, len, NULL) : mem_local(m, sqe, local, len);
 }
 
-DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
+/* Check the arguments of a call that waits. */
+static int wait_check(const struct dd_mem *m, int64_t request, int64_t timeout)
 {
-	int ret;
-
 	if (!m)
 		return -EINVAL;
 	if (!ddi_load(&m->h->board.alive))
@@ -276,7 +274,15 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 	if (timeout < -1 || request < 0 ||
 	    (uint64_t)request > ddi_load_acquire(&m->cs->submitted))
 		return -EINVAL;
-	ret = mem_await(m, request, timeout);
+	return 0;
+}
+
+DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
+{
+	int ret = wait_check(m, request, timeout);
+
+	if (!ret)
+		ret = mem_await(m, request, timeout, DD_WAIT_DONE);
 	if (ret || !m->result || !request)
 		return ret;
 	ret = -(int)m->result[request % DD_RESULTS];
@@ -287,28 +293,18 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 
 DD_API int dd_sent(struct dd_mem *m, int64_t request, int64_t timeout)
 {
-	if (!m)
-		return -EINVAL;
-	if (!ddi_load(&m->h->board.alive))
-		return -ESTALE;
-	if (timeout < -1 || request < 0 ||
-	    (uint64_t)request > ddi_load_acquire(&m->cs->submitted))
-		return -EINVAL;
-	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, DD_WAIT_SENT, request, timeout);
+	int ret = wait_check(m, request, timeout);
+
+	return ret ? ret : mem_await(m, request, timeout, DD_WAIT_SENT);
 }
 
 DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 {
+	int ret = wait_check(m, 0, timeout);
 	sigset_t before;
-	int ret;
 
-	if (!m)
-		return -EINVAL;
-	if (!ddi_load(&m->h->board.alive))
-		return -ESTALE;
-	if (timeout < -1)
-		return -EINVAL;
-	ret = mem_await(m, ddi_load(&m->cs->submitted), timeout);
+	if (!ret)
+		ret = mem_await(m, ddi_load(&m->cs->submitted), timeout, DD_WAIT_DONE);
 	if (ret || !m->result)
 		return ret;
 	ddi_mem_lock(m, &before);
