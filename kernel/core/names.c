@@ -93,9 +93,10 @@ static int shared_add(struct dd_node *node, struct dd_name *name)
 /* The oldest of the others is found from now on. */
 static void shared_del(struct dd_node *node, struct dd_name *name)
 {
-	struct dd_name *next = list_next_entry(name, same);
+	struct dd_name *next;
 
 	spin_lock(&node->shared_lock);
+	next = list_next_entry(name, same);
 	/*
 	 * Only the first one is in the table; the others are not found there. data_race(): as in
 	 * dd_name_add().

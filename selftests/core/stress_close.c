@@ -319,6 +319,44 @@ TEST(unserve_while_connecting)
 	TH_LOG("%d services", rounds);
 }
 
+static void sharer(int rounds)
+{
+	struct server s;
+	int i;
+
+	CHILD_CHECK(server_prepare(&s, "ending", 1) == 0);
+	for (i = 0; i < rounds; i++) {
+		raw_serve_args(&s.s, "ending", 1, &s.m);
+		s.s.flags |= DD_SERVE_SHARED;
+		CHILD_CHECK(raw_serve(&s.r, &s.s) == 0);
+		CHILD_CHECK(raw_op(&s.r, DD_IOC_UNSERVE, s.s.service) == 0);
+	}
+	_exit(0);
+}
+
+/* Each of them may be the next one for the name when another one ends. */
+TEST(services_of_one_name_end)
+{
+	struct server s;
+	pid_t pids[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		pids[i] = fork_child();
+		if (!pids[i] && i)
+			sharer(dd_count(5000));
+		if (!pids[i])
+			connector("ending", dd_count(2000));
+	}
+	for (i = 0; i < 4; i++)
+		ASSERT_CHILD_OK(pids[i]);
+	/* The name is free. */
+	ASSERT_EQ(0, server_prepare(&s, "ending", 1));
+	raw_serve_args(&s.s, "ending", 1, &s.m);
+	EXPECT_EQ(0, raw_serve(&s.r, &s.s));
+	raw_close(&s.r);
+}
+
 TEST(connect_and_close_for_long)
 {
 	struct dd_connect c;
