@@ -48,7 +48,7 @@ enum SBL_AUWriteType {
 	AU_Disable,		/* not implemented */
 	AU_SingleWrite,		/* not implemented: a message for each store */
 	AU_BlockWrite,		/* the same as AU_TimerWrite */
-	AU_TimerWrite		/* within two milliseconds */
+	AU_TimerWrite		/* within two milliseconds on an idle machine */
 };
 
 /* Results. SBL_Error() prints their texts. */
@@ -85,8 +85,8 @@ enum SBL_AUWriteType {
  *
  * Return: SBL_Success; ENotInHandler, EBadAlignment, EBadSize, EBadArg (@reserved, a null pointer,
  * or memory that is missing or read-only), EBufAlreadyExists, EOverlappedBufs (with another buffer
- * or a mapping), ENotImplemented (memory of a file or a device), ENoMem, ENoSuchNode (this node is
- * down or not configured), EPermission (to use /dev/dd).
+ * or a mapping), ENotImplemented (a shared mapping of a file on disk, or of a device), ENoMem,
+ * ENoSuchNode (this node is down or not configured), EPermission (to use /dev/dd).
  */
 int SBL_ExportRecvBuf(Int32 *buf, int nwords, unsigned int rbufid, SBL_MsgHandler handler,
 		      int reserved);
@@ -130,8 +130,9 @@ int SBL_Importers(unsigned int rbufid, int *n, SBL_Squid **squids, NodeID **node
  * The call waits until the buffer is exported.
  *
  * Return: SBL_Success; ENotInHandler, EBadArg, ENoSuchNode, ENoSuchProcess (it uses no SBL, or has
- * ended), ENoPhysDestSpace (the buffer has as many importers as it permits), ENoVirtDestSpace (no
- * addresses are left), ENoMem, EBadIbufState (the export has ended), EPermission.
+ * ended), ENoPhysDestSpace (the buffer has as many importers as it permits, or too many imports wait
+ * for exports on that node), ENoVirtDestSpace (no addresses are left), ENoMem, EBadIbufState (the
+ * export has ended), EPermission.
  */
 int SBL_ImportRecvBuf(NodeID node, SBL_Squid squid, unsigned int rbufid, Int32 **proxyBuf,
 		      int *nwords);
@@ -210,8 +211,8 @@ int SBL_SendMsgWithNotify(const Int32 *sendAddr, Int32 *destAddr, int nwords);
  * @notify: not 0: each update notifies the exporter
  *
  * Each word that is stored to the memory afterwards, by instructions of any thread or by system
- * calls, is stored to the buffer within two milliseconds, and before a message that this process
- * sends to that process afterwards. A word that changes several times may arrive once. The
+ * calls, is stored to the buffer within two milliseconds on an idle machine, and before a message
+ * that this process sends to that process afterwards. A word that changes several times may arrive once. The
  * contents at the time of the call are not sent, nor is a word that is stored with the value that it
  * has. A word arrives as a whole, and not before those at lower addresses of the mapping that were
  * stored earlier. With @notify, there is one notification for each run of words that have changed.
@@ -222,7 +223,7 @@ int SBL_SendMsgWithNotify(const Int32 *sendAddr, Int32 *destAddr, int nwords);
  * Return: SBL_Success; ENotInHandler, EBadAlignment, EBadSize, EBadProxyAddr (not all words are in
  * one import), EBadArg (memory that is missing or read-only, or in DestSpace), EOverlappedBufs (its
  * pages overlap another mapping, an exported buffer or other pinned memory), ENotImplemented
- * (memory of a file or a device), ENoMem.
+ * (shared memory, memory of a device, or huge pages), ENoMem.
  */
 int SBL_Map(Int32 *sendBuf, Int32 *proxyBuf, int nwords, int notify);
 
@@ -234,7 +235,8 @@ int SBL_Map(Int32 *sendBuf, Int32 *proxyBuf, int nwords, int notify);
  * @notify: not 0: each update notifies the exporter
  * @writeType: AU_TimerWrite or AU_BlockWrite
  *
- * Return: as SBL_Map(); ENotImplemented also for other types.
+ * Return: as SBL_Map(); ENotImplemented also for AU_SingleWrite and AU_Disable, EBadArg for what is
+ * no type.
  */
 int SBL_AUMap(Int32 *sendBuf, Int32 *proxyBuf, int nwords, int notify,
 	      enum SBL_AUWriteType writeType);
@@ -243,8 +245,9 @@ int SBL_AUMap(Int32 *sendBuf, Int32 *proxyBuf, int nwords, int notify,
  * SBL_Unmap() - end a mapping
  * @sendBuf: its first word
  *
- * What was stored before is sent. The memory keeps its contents. No other thread stores to its pages
- * during the call.
+ * What was stored before is sent; notifications that the exporter does not handle delay this for
+ * ten seconds at most. The memory keeps its contents. No other thread stores to its pages during the
+ * call.
  *
  * Return: SBL_Success; ENotInHandler, EBadArg (not mapped); EBadIbufState (ended, but the last stores
  * could not be sent), ENoMem (not ended).

@@ -34,7 +34,8 @@
 #define STUCK_MAX_NS	50000000
 #define TURNS		4		/* how often the kernel is asked for lower pages */
 #define PART_WORDS	16384		/* of a request: the kernel copies them */
-#define HANDLER_MS	1000		/* how long a handler may wait for a peer */
+#define HANDLER_MS	1000		/* how long a handler, and an exit, may wait for a peer */
+#define END_MS		10000		/* how long the end of a mapping may, without progress */
 
 #define PER_DOUBLE	2		/* words that are compared at a time */
 #define PER_MARKS	64		/* words of a uint64_t of @marks */
@@ -208,6 +209,16 @@ static int64_t part_send(const struct map *m, size_t i, size_t n, bool last)
 	return ret > 0 ? 0 : ret;
 }
 
+/* Nothing is sent any more. */
+static void map_fail(struct map *m, int error)
+{
+	m->error = error;
+	if (m->marked)
+		stuck--;
+	memset(m->marks, 0, (m->words + 7) / 8);
+	m->marked = 0;
+}
+
 /* Send the marked words as far as that is possible now. */
 static void map_send(struct map *m)
 {
@@ -222,13 +233,8 @@ static void map_send(struct map *m)
 		if (!ret)
 			marks_clear(m, i, n);
 	}
-	if (ret && ret != -EBUSY) {
-		m->error = ret;
-		if (m->marked)
-			stuck--;
-		memset(m->marks, 0, (m->words + 7) / 8);
-		m->marked = 0;
-	}
+	if (ret && ret != -EBUSY)
+		map_fail(m, ret);
 }
 
 /*
@@ -289,6 +295,14 @@ static void sleep_ns(long ns)
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
 static void *update_thread(void *h)
 {
 	long pause = PAUSE_NS;
@@ -322,13 +336,12 @@ bool sbl_maps_clean(void)
 
 int sbl_maps_send(const struct ddi_peer *peer)
 {
-	struct timespec start, now;
+	int64_t start;
 	bool waits;
 
 	if (sbl_maps_clean())
 		return 0;
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (;;) {
+	for (start = now_ms();; sleep_ns(STUCK_NS)) {
 		lock_maps();
 		maps_update();
 		waits = peer_stuck(peer);
@@ -336,11 +349,8 @@ int sbl_maps_send(const struct ddi_peer *peer)
 		if (!waits)
 			return 0;
 		/* The peer may wait for this process to handle notifications. */
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (sbl_in_handler() && (now.tv_sec - start.tv_sec) * 1000 +
-		    (now.tv_nsec - start.tv_nsec) / 1000000 > HANDLER_MS)
+		if (sbl_in_handler() && now_ms() - start > HANDLER_MS)
 			return -EDEADLK;
-		sleep_ns(STUCK_NS);
 	}
 }
 
@@ -384,9 +394,10 @@ static void in_child(void)
 /* Stores are sent also if the program returns from main() or calls exit(). */
 static void __attribute__((destructor)) at_exit(void)
 {
+	int64_t start = now_ms();
 	bool waits = ddi_load(&sbl_maps);
 
-	for (int ms = 0; waits && ms < HANDLER_MS; ms++) {
+	while (waits && now_ms() - start < HANDLER_MS) {
 		lock_maps();
 		maps_update();
 		waits = stuck;
@@ -538,13 +549,22 @@ static int map_close(struct map *m)
 	return 0;
 }
 
-/* Send the last stores of a mapping, and end it: -EAGAIN if they wait for the peer. */
-static int map_end(struct map *m, int *error)
+/*
+ * Send the last stores of a mapping, and end it: -EAGAIN if they wait for the peer, unless they have
+ * done so for long. *@left is the number of words that waited, *@since when that became less.
+ */
+static int map_end(struct map *m, size_t *left, int64_t *since, int *error)
 {
 	int ret = -EAGAIN;
 
 	lock_maps();
 	map_update(m);
+	if (m->marked < *left) {
+		*left = m->marked;
+		*since = now_ms();
+	} else if (now_ms() - *since > END_MS) {
+		map_fail(m, -ETIMEDOUT);
+	}
 	*error = m->error;
 	if (!m->marked)
 		ret = map_close(m);
@@ -568,13 +588,15 @@ static struct map *map_find(const char *addr, const struct ddi_proxy *proxy)
 
 static int unmap(const char *addr, const struct ddi_proxy *proxy)
 {
+	size_t left = SIZE_MAX;
+	int64_t since = 0;
 	int ret, error = 0;
 	struct map *m;
 
 	for (;; sleep_ns(STUCK_NS)) {
 		sbl_enter();
 		m = map_find(addr, proxy);
-		ret = m ? map_end(m, &error) : -EINVAL;
+		ret = m ? map_end(m, &left, &since, &error) : -EINVAL;
 		sbl_leave();
 		if (ret != -EAGAIN)
 			return ret ? sbl_code(ret, SBL_ENoMem) : sbl_send_code(error);
