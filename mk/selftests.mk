@@ -23,7 +23,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) st_tsan intruder)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -96,13 +96,21 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
-# The threads of libst and libdd under ThreadSanitizer.
+# The threads of libsbl, libst and libdd under ThreadSanitizer.
+TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
+		  $(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
+		  lib/mem) -o $@ $(filter %.c,$^)
+
+$(SELFTEST_DIR)/sb_tsan: $(LIBDD_SRCS) $(wildcard lib/sbl/*.c lib/*/*.h include/*.h) \
+		selftests/sbl/sb_stress.c selftests/sbl/sb.c selftests/lib/worker.c \
+		selftests/lib/tap.c
+	@mkdir -p $(@D)
+	$(TSAN)
+
 $(SELFTEST_DIR)/st_tsan: $(LIBDD_SRCS) $(wildcard lib/st/*.c lib/*/*.h include/*.h) \
 		selftests/st/st_flow.c selftests/st/pair.c selftests/ddp/peer.c selftests/lib/tap.c
 	@mkdir -p $(@D)
-	clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
-		$(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
-		lib/mem) -o $@ $(filter %.c,$^)
+	$(TSAN)
 
 $(BUILD)/obj/selftests/st/st_hostile.o: SELFTEST_CFLAGS += -Ilib/st
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \

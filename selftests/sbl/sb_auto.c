@@ -238,6 +238,39 @@ TEST(SBL_16_one_destination_for_each_address)
 	check_eq(SBL_Unmap(memory), SBL_EBadArg);
 }
 
+/* ---- when it is sent ------------------------------------------------------------------ */
+
+#define BOUND_NS	2000000
+#define SLOW		20		/* a kernel that checks each access, emulated */
+
+/* The time from a store to its arrival. */
+static long delay_ns(Int32 value)
+{
+	long start = now_ns();
+
+	store(memory + 1, value);
+	while (__atomic_load_n(board + 1, __ATOMIC_ACQUIRE) != value && now_ns() - start < 1000000000)
+		sched_yield();
+	return now_ns() - start;
+}
+
+/* Other processes may delay a store, but not all of many series. */
+TEST(SBL_16_stores_arrive_within_two_milliseconds)
+{
+	const char *vm = getenv("DD_VM");
+	const long bound = vm && !strcmp(vm, "debug") ? SLOW * BOUND_NS : BOUND_NS;
+	int good = 0;
+
+	begin_mapped(WORDS);
+	for (Int32 n = 1; n <= 3000 && good < 20; n++) {
+		/* While the thread of the library sleeps, or pauses after an update. */
+		usleep(n % 4 * 300);
+		good = delay_ns(n) < bound ? good + 1 : 0;
+	}
+	check_eq(good, 20);
+	end_mapped();
+}
+
 /* ---- order --------------------------------------------------------------------------- */
 
 #define ROUNDS	2000

@@ -21,7 +21,7 @@
 #include "vmmc.h"
 
 #define PAGES	256			/* of the large buffer: a MiB */
-#define TIMES	400
+#define TIMES	200
 
 static struct worker *owner;
 static Int32 *proxy;
@@ -286,11 +286,11 @@ TEST(SBL_30_from_a_store_to_its_arrival)
 TEST(SBL_30_a_mebibyte)
 {
 	static Int32 source[PAGES * WORDS];
-	static long stored[50], sent[50];
+	static long stored[20], sent[20];
 	long start;
 
 	begin(PAGES);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 20; i++) {
 		fill(source, PAGES * WORDS, i + 1);
 		start = now_ns();
 		memcpy(memory, source, PAGES * PAGE);
@@ -298,14 +298,14 @@ TEST(SBL_30_a_mebibyte)
 		stored[i] = now_ns() - start;
 	}
 	check_eq(SBL_Unmap(memory), SBL_Success);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 20; i++) {
 		fill(source, PAGES * WORDS, -i - 1);
 		start = now_ns();
 		check_eq(SBL_SendMsg(source, proxy, PAGES * WORDS), SBL_Success);
 		arrived(board + PAGES * WORDS - 1, source[PAGES * WORDS - 1]);
 		sent[i] = now_ns() - start;
 	}
-	print("a MiB by automatic update", stored, 50);
-	print("a MiB by deliberate update", sent, 50);
+	print("a MiB by automatic update", stored, 20);
+	print("a MiB by deliberate update", sent, 20);
 	end(PAGES);
 }

@@ -54,7 +54,8 @@ static void *storing(void *arg)
 				__atomic_fetch_add(at, 1, __ATOMIC_RELAXED);
 				break;
 			default:
-				memset((char *)at + rand_r(&seed) % 4, rand_r(&seed), 1);
+				__atomic_store_n((char *)at + rand_r(&seed) % 4, rand_r(&seed),
+						 __ATOMIC_RELAXED);
 			}
 		}
 		pthread_barrier_wait(&barrier);
