@@ -173,9 +173,12 @@ struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 	struct dd_name *name;
 
 	rcu_read_lock();
-	name = name_find(node, class, key);
-	if (name && refcount_inc_not_zero(&name->obj->users))
-		obj = name->obj;
+	do {
+		name = name_find(node, class, key);
+		if (name && refcount_inc_not_zero(&name->obj->users))
+			obj = name->obj;
+		/* An ended object has no shared name any more, but another one may have it. */
+	} while (name && !obj && name->shared);
 	rcu_read_unlock();
 	if (!obj || dd_name_valid(name))
 		return obj;

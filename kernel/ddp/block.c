@@ -177,9 +177,8 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 
 	lockdep_assert_held(&svc->lock);
 	for (;;) {
-		if (svc->dead)
-			return -ECONNREFUSED;
-		if (svc->taken)
+		/* It has no name any more: the next look-up does not find it. */
+		if (svc->dead || svc->taken)
 			return -EAGAIN;
 		/* Without the memory, use a block that has had a connection. */
 		*block = dd_service_choose(svc, cid, err);
@@ -401,11 +400,11 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
  * The resources of the serving end are charged to the server's user; the caller has
  * entered the server's memory cgroup by dd_owner_enter().
  *
- * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
- * ended; %-EAGAIN if another client has taken a service with DD_SERVE_SHARED: another one may
- * have its name; %-EUSERS if there is no block for this client; %-EDQUOT if the server's
- * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
- * caller was killed. On error nothing has changed.
+ * Return: 0; %-EACCES if the user may not connect; %-EAGAIN if the service has ended, or, with
+ * DD_SERVE_SHARED, another client has taken it: another service may have its name; %-EUSERS if
+ * there is no block for this client; %-EDQUOT if the server's RLIMIT_MEMLOCK would be exceeded;
+ * %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller was killed. On error nothing has
+ * changed.
  */
 int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id *cid,
 		      struct dd_conn *client, struct dd_conn_net_call *call)

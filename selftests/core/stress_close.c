@@ -391,6 +391,66 @@ TEST(connect_and_close_for_long)
 	EXPECT_GE(used + 16 * (long long)PAGE, memlock_used(&p.srv));
 }
 
+/* --- services that share a name --------------------------------------------*/
+
+static void *serve_and_unserve(void *arg)
+{
+	struct server *s = arg;
+	struct dd_serve again;
+
+	while (!finished) {
+		again = s->s;
+		if (raw_serve(&s->r, &again) || raw_op(&s->r, DD_IOC_UNSERVE, again.service))
+			return (void *)(long)errno;
+	}
+	return NULL;
+}
+
+/* A client is refused only if none of them is there. */
+TEST(services_of_one_name_come_and_go)
+{
+	struct server others[3], stays;
+	bool serving = false;
+	pthread_t threads[3];
+	struct dd_connect c;
+	struct client cl;
+	void *err;
+	int i;
+
+	finished = false;
+	for (i = 0; i < 4; i++) {
+		struct server *s = i < 3 ? &others[i] : &stays;
+
+		ASSERT_EQ(0, server_prepare(s, "turns", 1));
+		s->s.flags = DD_SERVE_SHARED;
+	}
+	ASSERT_EQ(0, client_prepare(&cl, "turns"));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, serve_and_unserve, &others[i]));
+	for (i = 0; i < dd_count(5000); i++) {
+		if (!serving) {
+			stays.s.list = 0;
+			ASSERT_EQ(0, raw_serve(&stays.r, &stays.s));
+			serving = true;
+		}
+		c = cl.c;
+		ASSERT_EQ(0, raw_connect(&cl.r, &c)) {
+			TH_LOG("round %d: errno %d", i, errno);
+		}
+		if (server_conn(&stays)) {
+			ASSERT_EQ(0, raw_op(&stays.r, DD_IOC_UNSERVE, stays.s.service));
+			serving = false;
+		}
+		/* Its service may have ended. */
+		raw_op(&cl.r, DD_IOC_CLOSE, c.conn);
+	}
+	finished = true;
+	for (i = 0; i < 3; i++) {
+		pthread_join(threads[i], &err);
+		EXPECT_EQ(0, (long)err);
+	}
+}
+
 TEST(nothing_is_left_of_it)
 {
 	EXPECT_CLEAN();

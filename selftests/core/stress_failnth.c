@@ -133,6 +133,27 @@ static int serve_accepting(struct stage *t)
 	return raw_serve(&t->p.srv, &t->s);
 }
 
+/* A service with the name of others, at a page of its own. */
+static int serve_sharing(struct stage *t, int page)
+{
+	raw_serve_args(&t->s, "failnth", 1, &t->spare);
+	t->s.flags = DD_SERVE_SHARED;
+	t->s.recv.offset += page * PAGE;
+	t->s.send.offset += page * PAGE;
+	t->s.send.length = t->s.recv.length = PAGE;
+	return raw_serve(&t->p.srv, &t->s);
+}
+
+static int serve_first(struct stage *t)
+{
+	return serve_sharing(t, 0);
+}
+
+static int serve_second(struct stage *t)
+{
+	return serve_sharing(t, 1);
+}
+
 static int unserve(struct stage *t)
 {
 	return raw_op(&t->p.srv, DD_IOC_UNSERVE, t->s.service);
@@ -169,6 +190,18 @@ static int connect_accepted(struct stage *t)
 		return -1;
 	raw_connect_args(&t->c, "failnth", &t->client);
 	return raw_connect(&t->p.cl, &t->c);
+}
+
+/* The first service of the name is taken, the second one stays. */
+static int connect_shared(struct stage *t)
+{
+	raw_connect_args(&t->c, "failnth", &t->client);
+	return raw_connect(&t->p.cl, &t->c);
+}
+
+static int serve_two(struct stage *t)
+{
+	return serve_first(t) ?: serve_second(t);
 }
 
 static int unserve_accepted(struct stage *t)
@@ -642,9 +675,11 @@ PATH(region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
 PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
 PATH(serve, NULL, serve, unserve, 2)
 PATH(serve_accepting, NULL, serve_accepting, unserve, 2)
+PATH(serve_second, serve_first, serve_second, unserve, 2)
 PATH(connect, NULL, connect_it, close_it, 2)
 PATH(connect_sharing_a_list, NULL, connect_sharing, close_it, 2)
 PATH(connect_accepted, NULL, connect_accepted, unserve_accepted, 4)
+PATH(connect_shared, serve_two, connect_shared, unserve_accepted, 2)
 PATH(send, NULL, send_wired, take, 0)
 PATH(send_unwired, NULL, send_unwired, take, 0)
 PATH(receive, NULL, send_two_take_two, take, 0)
