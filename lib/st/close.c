@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "map.h"
+#include "remote.h"
 #include "rx.h"
 
 #define DRAIN_NS	10000000000ll	/* twice the default dead time of a peer */
@@ -20,6 +21,11 @@ static void drain(struct st_end *e)
 {
 	int64_t end = st_now() + DRAIN_NS;
 
+	/* A sender that has the lock has no silent Data under way while it waits. */
+	if (ddi_trylock(&e->order)) {
+		st_settle(e, true);
+		ddi_unlock(&e->order);
+	}
 	while (!e->far && st_now() < end &&
 	       dd_done(e->h, e->conn, DD_DONE_PLACED, end - st_now()) == -ETIMEDOUT)
 		;
@@ -48,6 +54,7 @@ static void end(struct st_end *e)
 	st_alone(e);
 	pthread_mutex_unlock(&e->lock);
 	ddi_lock(&e->order);
+	st_settle(e, true);
 	ddi_unlock(&e->order);
 	ddi_lock(&e->receive);
 	ddi_unlock(&e->receive);

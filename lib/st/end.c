@@ -239,6 +239,9 @@ int st_end_open(struct st_end *e)
 	e->messages = 0;
 	e->submitted = 0;
 	e->counted = 0;
+	e->busy = NULL;
+	e->silent = 0;
+	e->bad = 0;
 	e->last = &e->answers;
 	e->dropped = 0;
 	pthread_mutex_lock(&e->lock);
@@ -328,8 +331,8 @@ int st_errno(int ret)
 void st_random(void *to, size_t len)
 {
 	/*
-	 * Without waiting for entropy after boot: what protects memory is that the kernel admits
-	 * only the other end's user, and only once.
+	 * Without waiting for entropy after boot, for which some machines wait without end: what
+	 * protects memory is that the kernel admits only the other end's user, and only once.
 	 */
 	while (getrandom(to, len, GRND_INSECURE) != (ssize_t)len)
 		;

@@ -82,6 +82,12 @@ struct st_answer;
  * @waiting: calls that wait for it; atomic
  * @counted: the largest result of st_flush(); @lock
  * @import: memory of the other end, by its first buffer; @order
+ * @busy: the one that silent Data is under way to, or NULL: see remote.c; @order
+ * @oldest: number of its first request that is under way; @order
+ * @newest: and of the last one; @order
+ * @silent: STUs under way, not less; atomic
+ * @bad: of those that were, requests whose place does not exist, and which the other end is to
+ *	count; atomic
  * @map: maps by buffer; @lock
  * @maps: all of them; @lock
  * @sequence: of Mx; @lock
@@ -121,6 +127,11 @@ struct st_end {
 	unsigned int waiting;
 	int64_t counted;
 	struct st_import *import;
+	struct st_import *busy;
+	int64_t oldest;
+	int64_t newest;
+	int64_t silent;
+	unsigned int bad;
 	struct st_map **map;
 	struct st_map *maps;
 	unsigned int sequence;

@@ -5,13 +5,14 @@
  * Copyright (C) 2026 The dd authors
  *
  * A header counts as sent when it is inside the other end's window: then the other end finds it
- * whatever happens to this one. Bytes of Data are in place before st_tx() returns, so of each
- * call at most the last header is not sent yet.
+ * whatever happens to this one. Bytes of Data are in place before its header is sent, so of a call
+ * at most the last header is not sent yet. Silent Data may be under way to another node.
  */
 #include <errno.h>
 #include <time.h>
 
 #include "flush.h"
+#include "remote.h"
 #include "send.h"
 
 void st_submitted(struct st_end *e, unsigned int n)
@@ -25,8 +26,35 @@ void st_submitted(struct st_end *e, unsigned int n)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* Whether silent Data, or the report that it was refused, is under way. */
+static bool silent(const struct st_end *e)
+{
+	return __atomic_load_n(&e->silent, __ATOMIC_SEQ_CST) || __atomic_load_n(&e->bad, __ATOMIC_RELAXED);
+}
+
+/* Find out whether it has arrived. Another sender finds out itself. */
+static void silent_look(struct st_end *e)
+{
+	if (silent(e) && ddi_trylock(&e->order)) {
+		st_settle(e, false);
+		ddi_unlock(&e->order);
+	}
+}
+
+/* Wait for it, or a moment for another sender, which may wait for the window. */
+static int silent_wait(struct st_end *e)
+{
+	int error = 0;
+
+	if (!ddi_lock_until(&e->order, st_now() + ST_SLICE_NS)) {
+		error = st_settle(e, true);
+		ddi_unlock(&e->order);
+	}
+	return error;
+}
+
 /*
- * What was sent. @pending: messages that are not inside the window yet; @last: the number of the
+ * What was sent. @pending: messages that are not inside the window yet; @first: the number of the
  * first one of these. Returns ECONNRESET if the other end has closed.
  */
 static int sent(struct st_end *e, int64_t *count, uint64_t *pending, uint64_t *first)
@@ -35,9 +63,12 @@ static int sent(struct st_end *e, int64_t *count, uint64_t *pending, uint64_t *f
 	int64_t submitted;
 	int error = 0;
 
-	*pending = 0;
+	*pending = *first = 0;
+	silent_look(e);
 	pthread_mutex_lock(&e->lock);
+	/* In this order: silent Data is under way before it is submitted. */
 	submitted = __atomic_load_n(&e->submitted, __ATOMIC_SEQ_CST);
+	submitted -= __atomic_load_n(&e->silent, __ATOMIC_SEQ_CST);
 	if (dd_done(e->h, e->conn, DD_DONE_PLACED, 0) != 1) {
 		if (dd_conn_info(e->h, e->conn, &desc) || desc.closed)
 			error = ECONNRESET;
@@ -83,13 +114,15 @@ static int flush(struct st_end *e, int64_t threshold, int64_t *count)
 
 	for (;;) {
 		error = sent(e, count, &pending, &first);
-		if (threshold < 0 ? !pending : *count >= threshold)
+		if (threshold < 0 ? !pending && !silent(e) : *count >= threshold)
 			return 0;
 		if (!error && st_state(e) != ST_CONNECTED)
 			error = ENOTCONN;
 		if (error)
 			return error;
-		if (pending) {
+		if (silent(e)) {
+			error = silent_wait(e);
+		} else if (pending) {
 			/* The last one that is needed. */
 			if (threshold >= 0 && pending > (uint64_t)(threshold - *count))
 				pending = threshold - *count;

@@ -6,13 +6,20 @@
  *
  * A map is a segment of libdd, imported when it is first used. Since two live maps have no
  * buffer in common, an import is replaced when another map begins at its first buffer.
+ *
+ * Requests of one import are executed in their order, and those of two imports, and messages, are
+ * not. So silent Data of one import may be under way, to another node, until anything else is sent.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "message.h"
 #include "remote.h"
+
+#define COPIED		16384	/* bytes of silent Data that the kernel copies, at most */
+#define UNDER_WAY	32	/* requests whose result libdd still has: it has those of the last 64 */
 
 /**
  * struct st_import - a map of the other end
@@ -107,6 +114,85 @@ static bool ended(struct st_import *i, int ret, int *attempts)
 	return !(*attempts)++;
 }
 
+/*
+ * Wait for a request to another node, however late its result is: dd_put() and dd_get() return
+ * before that, and then refuse the next one.
+ */
+static int finish(const struct st_import *i, int64_t request, bool wait)
+{
+	int ret = request;
+
+	while (request > 0 && (ret = dd_wait(i->mem, request, wait ? -1 : 0)) == -EINTR)
+		;
+	return ret;
+}
+
+/* ---- what is under way --------------------------------------------------------- */
+
+bool st_remote_joins(const struct st_end *e, const st_header_t *hdr, size_t len)
+{
+	return e->far && hdr->op == ST_OP_DATA && hdr->flags & ST_FLAG_SILENT &&
+	       len && len <= COPIED && (!e->busy || e->busy->mx == hdr->mx);
+}
+
+/* Collect the result of the oldest request that is under way: 0, EAGAIN, or ECONNRESET. */
+static int collect(struct st_end *e, bool wait)
+{
+	int ret = finish(e->busy, e->oldest, wait), error;
+
+	if (ret == -EAGAIN)
+		return EAGAIN;
+	error = remote_errno(ret);
+	if (error == EBADMSG)
+		__atomic_add_fetch(&e->bad, 1, __ATOMIC_RELAXED);
+	if (e->oldest++ == e->newest) {
+		e->busy = NULL;
+		__atomic_store_n(&e->silent, 0, __ATOMIC_RELEASE);
+	}
+	return error == EBADMSG ? 0 : error;
+}
+
+int st_settle(struct st_end *e, bool wait)
+{
+	const st_header_t none = { .op = ST_OP_DATA };
+	int error = 0, ret;
+
+	while (e->busy) {
+		ret = collect(e, wait);
+		if (ret == EAGAIN)
+			return 0;
+		if (ret)
+			error = ret;
+	}
+	while (wait && e->bad && !error && st_state(e) == ST_CONNECTED) {
+		error = st_message_send(e, st_pack(e->out, ST_KIND_BAD, &none, NULL));
+		if (!error)
+			__atomic_sub_fetch(&e->bad, 1, __ATOMIC_RELAXED);
+	}
+	return error;
+}
+
+/* Begin to write a copy of the bytes; false: the caller has to wait for them. */
+static bool begin(struct st_end *e, struct st_import *i, const void *local, size_t len,
+		  uint64_t offset)
+{
+	int64_t n;
+
+	if (e->busy && e->newest - e->oldest >= UNDER_WAY)
+		collect(e, true);
+	while ((n = dd_put_async(i->mem, local, len, offset, DD_PUT_COPY, 0)) == -EBUSY && e->busy)
+		collect(e, true);
+	if (n <= 0)
+		return false;
+	if (!e->busy)
+		e->oldest = n;
+	e->busy = i;
+	e->newest = n;
+	return true;
+}
+
+/* ---- requests ------------------------------------------------------------------ */
+
 int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, size_t len)
 {
 	int ret, attempts = 0;
@@ -117,7 +203,10 @@ int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, s
 		ret = place(e, hdr, len, &i, &offset);
 		if (ret)
 			return remote_errno(ret);
-		ret = dd_put(i->mem, local, len, offset, 0);
+		if (st_remote_joins(e, hdr, len) && begin(e, i, local, len, offset))
+			return 0;
+		st_settle(e, true);
+		ret = finish(i, dd_put_async(i->mem, local, len, offset, DD_PUT_STABLE, 0), true);
 	} while (ended(i, ret, &attempts));
 	return remote_errno(ret);
 }
@@ -134,7 +223,7 @@ int st_remote_get(struct st_end *e, const st_header_t *hdr, void *local, size_t 
 			return remote_errno(ret);
 		if (!ST_MX_GET(hdr->mx))
 			return EACCES;
-		ret = dd_get(i->mem, local, len, offset);
+		ret = finish(i, dd_get_async(i->mem, local, len, offset, 0), true);
 	} while (ended(i, ret, &attempts));
 	return remote_errno(ret);
 }

@@ -27,9 +27,22 @@ struct st_import *st_remote_table(unsigned int count);
  * Write @len bytes at @local to, or read them from, memory of the other end. The place is buffer
  * @hdr->bufx of @hdr->mx, and @hdr->offset. Returns 0; EBADMSG: there is no such place;
  * EACCES: the other end's program is to answer the Get; or another error. The caller holds
- * st_end.order.
+ * st_end.order, and has called st_settle(), unless st_remote_joins().
  */
 int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, size_t len);
 int st_remote_get(struct st_end *e, const st_header_t *hdr, void *local, size_t len);
+
+/*
+ * Whether @len bytes of this header may be under way together with those that are: few bytes of silent
+ * Data for one map on another node, of which the kernel has a copy. Then st_end.busy is set when
+ * st_remote_put() returns.
+ */
+bool st_remote_joins(const struct st_end *e, const st_header_t *hdr, size_t len);
+
+/*
+ * Wait until no Data is under way, and let the other end count what had no place there; without @wait,
+ * only look. The caller holds st_end.order. 0 or ECONNRESET.
+ */
+int st_settle(struct st_end *e, bool wait);
 
 #endif /* _ST_REMOTE_H */

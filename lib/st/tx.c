@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * The bytes of Data go to the memory of the other end before the header is sent, so that they are
+ * The bytes of Data go to the memory of the other end before a header is sent, so that they are
  * in place when that is read. An Mx is contiguous, so the STUs of a call are one request.
  */
 #include <errno.h>
@@ -117,6 +117,8 @@ static int data(struct st_end *e, st_header_t *hdr, uint32_t len, uint32_t bufx,
 		n = tile(e, hdr, len);
 	if (error || !silent)
 		return header_send(e, error ? ST_KIND_BAD : ST_KIND_HEADER, hdr, NULL, n);
+	if (e->busy)
+		__atomic_add_fetch(&e->silent, n, __ATOMIC_RELAXED);
 	st_submitted(e, n);
 	return 0;
 }
@@ -183,10 +185,16 @@ static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len
 static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t len,
 		    uint32_t bufx, uint32_t off)
 {
+	int error = 0;
+
 	if (__atomic_load_n(&e->reset, __ATOMIC_RELAXED))
 		return ECONNRESET;
 	if (!st_option(e, ST_OPT_LITERAL))
 		fill(e, &hdr);
+	if (e->far && !st_remote_joins(e, &hdr, len))
+		error = st_settle(e, true);
+	if (error)
+		return error;
 	if (hdr.op == ST_OP_DATA)
 		return data(e, &hdr, len, bufx, off);
 	if (hdr.op == ST_OP_GET)
