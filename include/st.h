@@ -5,7 +5,7 @@
  * Copyright (C) 2026 The dd authors
  *
  * Each int call returns 0 or an error number of <errno.h>, and stores that in errno, too. See
- * st(7) and the manual page of each call.
+ * st(3) and the manual page of each call.
  *
  * The draft declares the handle as st_chandle_t and as st_chandle_t *. Each call accepts a handle
  * and the address of a handle, so that both its prototypes and its examples work.

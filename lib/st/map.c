@@ -8,7 +8,6 @@
  * node can import, once, and whose name contains a random number that only the other end knows.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -80,8 +79,10 @@ static int extent(int bufsize, size_t *len, int *count)
 		return 0;
 	}
 	buffers = *len / bufsize + !!(*len % bufsize);
-	if (!buffers || buffers > INT_MAX || (*count != -1 && (size_t)*count != buffers))
+	if (!buffers || (*count != -1 && (size_t)*count != buffers))
 		return EINVAL;
+	if (buffers > ST_BUFX_MAX)
+		return ERANGE;
 	*count = buffers;
 	return 0;
 }
@@ -98,9 +99,10 @@ static int arguments(const struct st_end *e, int flags, const void *ptr, size_t 
 	error = extent(e->option[ST_OPT_BUFSIZE_LOCAL], len, count);
 	if (error)
 		return error;
-	if (*len > UINTPTR_MAX - (uintptr_t)ptr ||
-	    (flags & ST_PIN_RX && ((uintptr_t)ptr | *len) % sizeof(uint32_t)))
+	if (flags & ST_PIN_RX && ((uintptr_t)ptr | *len) % sizeof(uint32_t))
 		return EINVAL;
+	if (*len > UINTPTR_MAX - (uintptr_t)ptr)
+		return EFAULT;
 	return base < first || (int64_t)base + *count > first + all ? ERANGE : 0;
 }
 
