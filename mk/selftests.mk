@@ -115,7 +115,7 @@ $(SELFTEST_DIR)/st_tsan: $(LIBDD_SRCS) $(wildcard lib/st/*.c lib/*/*.h include/*
 $(BUILD)/obj/selftests/st/st_hostile.o: SELFTEST_CFLAGS += -Ilib/st
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/st/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,st/pair.o ddp/peer.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,st/pair.o st/negative.o ddp/peer.o lib/tap.o) \
 		$(BUILD)/lib/dd/libst.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

@@ -67,6 +67,9 @@ int rx(st_chandle_t c, st_header_t *hdr, void *pay, long ms);
 int get(st_chandle_t c, int option);
 int set(st_chandle_t c, int option, int value);
 
+/* Calls of a program that defines ST_API_NEGATIVE. */
+void negative(void);
+
 /* A port that no other test has. */
 int own_port(void);
 

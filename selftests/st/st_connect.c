@@ -10,10 +10,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +47,8 @@ TEST(ST_1_ST_43_ST_48_17_types)
 TEST(ST_2_ST_3_handles)
 {
 	st_chandle_t c = NULL, stale, zeros = NULL, *pseudo = NULL;
-	int value = 1;
+	int value = 4096;
+	st_mhandle_t m;
 
 	other();
 	check_eq(st_create(NULL), EINVAL);
@@ -70,6 +73,11 @@ TEST(ST_2_ST_3_handles)
 	check_eq(st_delete(NULL), EBADF);
 	check_eq(st_delete(&zeros), EBADF);
 	check_eq(st_getopt(stale, ST_OPT_BUFSIZE_LOCAL, &value), EBADF);
+	check_eq(st_setopt(stale, ST_OPT_BUFSIZE_LOCAL, &value), EBADF);
+	check_eq(st_listen(stale, NULL, "1996"), EBADF);
+	check_eq(st_accept(stale), EBADF);
+	check_eq(st_connect(stale, NULL, "1996"), EBADF);
+	check_eq(st_map(&stale, ST_PIN_TX, mem, PAGE, 0, 1, &m, NULL), EBADF);
 	check_eq(st_close(stale), EBADF);
 	check_eq(st_tx(&stale, NULL, NULL, 0, 0, 0), EBADF);
 	check_eq(st_rx(&stale, NULL, NULL, NULL), EBADF);
@@ -101,22 +109,38 @@ TEST(ST_2_many_handles)
 
 TEST(ST_3_handles_of_a_parent)
 {
-	st_chandle_t c, own;
+	st_header_t h = header(ST_OP_NOP), r;
+	st_chandle_t c, live, own;
 	int status = -1;
 	pid_t pid;
 
+	live = joined(0);
 	OK(st_create(&c));
 	pid = fork();
 	if (!pid) {
 		int n, bad = st_getopt(c, ST_OPT_BUFSIZE_LOCAL, &n) != EBADF;
 
 		bad |= st_delete(c) != EBADF;
-		bad |= st_create(&own) || own == c || st_delete(own);
+		bad |= st_tx(&live, &h, NULL, 0, 0, 0) != EBADF || st_close(live) != EBADF ||
+		       st_rx(&live, &r, NULL, NULL) != EBADF || st_delete(live) != EBADF;
+		bad |= st_create(&own) || own == c || own == live || st_delete(own);
 		_exit(bad);
 	}
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
 	OK(st_delete(c));
+	/* The parent's connection goes on. */
+	OK(st_tx(&live, &h, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	OK(o_tx(0, &h, NULL, 0, 0, 0));
+	OK(rx(live, &r, NULL, -1));
+	OK(st_delete(live));
+	OK(o_delete(0));
+}
+
+TEST(ST_4_ST_5_negative_error_numbers)
+{
+	negative();
 }
 
 TEST(ST_46_ST_47_time_and_version)
@@ -371,6 +395,68 @@ TEST(ST_25_ST_27_names_that_do_not_exist)
 	OK(st_delete(c));
 }
 
+/* Without the device, and with a service of another name. Returns what is wrong, as bits. */
+static int in_a_namespace(void)
+{
+	st_chandle_t c;
+	FILE *f;
+	int bad;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/etc", "tmpfs", 0, NULL))
+		return 64;
+	f = fopen("/etc/services", "w");
+	if (!f || fprintf(f, "st-test\t4242/udp\n") < 0 || fclose(f))
+		return 65;
+	bad = st_create(&c) != 0;
+	bad |= (st_listen(c, NULL, "st-test") || get(c, ST_OPT_IANA_LOCAL) != 4242) << 1;
+	bad |= (st_close(c) != 0) << 2;
+	bad |= (st_connect(c, NULL, "st-test") != ECONNREFUSED) << 3;
+	if (mount("none", "/dev", "tmpfs", 0, NULL))
+		return 66;
+	bad |= (st_listen(c, NULL, "4242") != ENODEV) << 4;
+	bad |= (st_connect(c, NULL, "4242") != ENODEV || st_close(c) != ENOTCONN) << 5;
+	return bad | (st_delete(c) != 0) << 6;
+}
+
+TEST(ST_2_ST_25_ST_27_no_device_and_names_of_services)
+{
+	int status = -1;
+	pid_t pid;
+
+	other();
+	/* Another user cannot mount. */
+	if (ordinary())
+		return;
+	pid = fork();
+	if (!pid)
+		_exit(in_a_namespace());
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+}
+
+TEST(ST_17_ST_19_ST_20_port_vectors)
+{
+	st_chandle_t c[3];
+	int port[3];
+
+	for (int i = 0; i < 3; i++) {
+		OK(o_create(i));
+		OK(st_create(&c[i]));
+		OK(set(c[i], ST_OPT_PORTLEN_LOCAL, 256));
+		join(c[i], i);
+		port[i] = get(c[i], ST_OPT_PORT_LOCAL);
+		check_eq(o_get(i, ST_OPT_PORTLEN_REMOTE), 256);
+		check(port[i] > 0 && port[i] + 255 <= 65535);
+		for (int j = 0; j < i; j++)
+			check(port[i] >= port[j] + 256 || port[j] >= port[i] + 256);
+	}
+	for (int i = 0; i < 3; i++) {
+		OK(st_delete(c[i]));
+		OK(o_delete(i));
+	}
+}
+
 TEST(ST_10_channels_in_common)
 {
 	int port = own_port();
@@ -599,6 +685,30 @@ TEST(ST_38_ST_39_ST_43_ST_44_ST_48_10_ST_48_16_control_headers)
 	OK(o_tx(0, &h, NULL, 0, 0, 0));
 	OK(rx(c, &r, NULL, -1));
 	check_eq(get(c, ST_OPT_RX_PAYLOAD), 0);
+	OK(st_delete(c));
+	OK(o_delete(0));
+}
+
+static void *thread_payload(void *arg)
+{
+	return (void *)(long)get(arg, ST_OPT_RX_PAYLOAD);
+}
+
+TEST(ST_24_ST_48_10_a_payload_is_of_a_thread)
+{
+	unsigned char pay[ST_PAYLOAD] = "payload", got[ST_PAYLOAD];
+	st_header_t h = header(ST_OP_NOP), r;
+	st_chandle_t c = joined(0);
+	pthread_t thread;
+	void *of_other;
+
+	OK(o_tx(0, &h, pay, 0, 0, 0));
+	OK(rx(c, &r, got, -1));
+	check_eq(pthread_create(&thread, NULL, thread_payload, c), 0);
+	pthread_join(thread, &of_other);
+	check_eq((long)of_other, 0);
+	check_eq(get(c, ST_OPT_RX_PAYLOAD), 1);
+	check(!memcmp(pay, got, ST_PAYLOAD));
 	OK(st_delete(c));
 	OK(o_delete(0));
 }

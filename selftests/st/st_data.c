@@ -93,13 +93,16 @@ TEST(ST_31_ST_32_ST_33_ST_34_arguments_of_st_map)
 	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE + 4, 100, 3, &m, &mx), EINVAL);
 	check_eq(st_map(&c, ST_PIN_RX, mem + 2, PAGE, 100, 1, &m, &mx), EINVAL);
 	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE - 2, 100, 1, &m, &mx), EINVAL);
-	check_eq(st_map(&c, ST_PIN_RX, mem, (size_t)-PAGE, 100, -1, &m, &mx), EINVAL);
+	check_eq(st_map(&c, ST_PIN_RX, mem, (size_t)-PAGE, 100, -1, &m, &mx), ERANGE);
+	check_eq(st_map(&c, ST_PIN_RX, mem, (size_t)1 << 44, 100, -1, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 99, 1, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 116, 1, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, -1, 1, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, mem, 2 * PAGE, 115, 2, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, mem, -1, 100, INT_MAX, &m, &mx), ERANGE);
 	check_eq(st_map(&c, ST_PIN_RX, (void *)PAGE, PAGE, 100, 1, &m, &mx), EFAULT);
+	check_eq(st_map(&c, ST_PIN_RX, (void *)-PAGE, PAGE, 100, 1, &m, &mx), EFAULT);
+	check_eq(st_map(&c, ST_PIN_RX, (void *)-PAGE, 2 * PAGE, 100, 2, &m, &mx), EFAULT);
 	check_eq(st_map(NULL, ST_PIN_RX, mem, PAGE, 100, 1, &m, &mx), EBADF);
 	check(!m && mx == -1);
 	/* Each of the two, and both. */
@@ -458,10 +461,30 @@ TEST(ST_48_silent_data_takes_no_slot)
 
 /* ---- what does not match ------------------------------------------------------------ */
 
+/* Send a header, which the other end drops, and counts as the @n th one. */
+static void drops(const st_header_t *h, int n, const char *change)
+{
+	st_header_t r;
+
+	OK(st_tx(&c, (st_header_t *)h, NULL, 64, 0, 0));
+	for (int i = 0; i < 3000 && o_get(0, ST_OPT_RX_DROPPED) < n && !test_failed; i++)
+		check_eq(o_rx(0, &r, NULL, 1), EWOULDBLOCK);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), n);
+	if (test_failed)
+		printf("# operation %d, %s\n", h->op, change);
+}
+
+#define DROPS(change)							\
+do {									\
+	h = good;							\
+	h.change;							\
+	drops(&h, ++dropped, #change);					\
+} while (0)
+
 TEST(ST_13_ST_14_ST_17_ST_19_ST_48_3_ST_48_6_what_does_not_match_is_counted)
 {
 	st_header_t h, good, r;
-	int mx, refused = 0;
+	int mx, dropped = 0;
 
 	other();
 	OK(o_create(0));
@@ -478,43 +501,19 @@ TEST(ST_13_ST_14_ST_17_ST_19_ST_48_3_ST_48_6_what_does_not_match_is_counted)
 	good.d_port = get(c, ST_OPT_PORT_REMOTE);
 	for (int op = 0; op < 3; op++) {
 		good.op = op == 0 ? ST_OP_DATA : op == 1 ? ST_OP_GET : ST_OP_NOP;
-		h = good;
-		h.d_key++;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.d_port += 3;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.d_port--;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		refused += 3;
+		DROPS(d_key++);
+		DROPS(d_port += 3);
+		DROPS(d_port--);
 		if (op == 2)
 			break;
-		h = good;
-		h.mx ^= 1 << 22;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.mx = -1;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.bufx = 3;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.bufx = 6;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.bufx = -1;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.offset = 2 * PAGE - 63;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		h = good;
-		h.offset = -64;
-		OK(st_tx(&c, &h, NULL, 64, 0, 0));
-		refused += 7;
+		DROPS(mx ^= 1 << 22);
+		DROPS(mx = -1);
+		DROPS(bufx = 3);
+		DROPS(bufx = 6);
+		DROPS(bufx = -1);
+		DROPS(offset = 2 * PAGE - 63);
+		DROPS(offset = -64);
 	}
-	check_eq(o_rx(0, &r, NULL, 100), EWOULDBLOCK);
-	check_eq(o_get(0, ST_OPT_RX_DROPPED), refused);
 	memset(mem + PAGE, 0x55, 2 * PAGE);
 	check(o_has(0, mem + PAGE, 2 * PAGE));
 	/* Any port of the vector is delivered as it is. */
@@ -531,7 +530,45 @@ TEST(ST_13_ST_14_ST_17_ST_19_ST_48_3_ST_48_6_what_does_not_match_is_counted)
 	OK(st_tx(&c, &good, NULL, 0, 0, 0));
 	OK(o_rx(0, &r, NULL, -1));
 	check_eq(r.d_port, get(c, ST_OPT_PORT_REMOTE));
-	check_eq(o_get(0, ST_OPT_RX_DROPPED), refused);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), dropped);
+	pair_end();
+}
+
+TEST(ST_48_6_silent_data_for_a_map_that_has_ended)
+{
+	st_header_t h, r;
+	int64_t count;
+	int mx[2];
+
+	pair_new(4096, 0, 16);
+	OK(o_map(0, ST_PIN_RX, 0, PAGE, 3, &mx[0]));
+	OK(o_map(0, ST_PIN_RX, PAGE, PAGE, 4, &mx[1]));
+	OK(st_map(&c, ST_PIN_TX, mem, 4 * PAGE, 0, -1, &mine, NULL));
+	pattern(mem, PAGE, 4);
+	for (int i = 0; i < 60; i++) {
+		/* Thirty of a hundred come too late. */
+		if (i == 30) {
+			OK(st_flush(&c, -1, NULL));
+			OK(o_unmap(3));
+			o_fill(0, 0, PAGE);
+		}
+		for (int j = 0; j < 2; j++) {
+			h = data(mx[j], 3 + j, 0);
+			h.flags = ST_FLAG_SILENT;
+			if (!j || i < 40)
+				OK(st_tx(&c, &h, NULL, 64, 0, 0));
+		}
+	}
+	OK(st_flush(&c, -1, &count));
+	check_eq(count, 100);
+	h = header(ST_OP_NOP);
+	OK(st_tx(&c, &h, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.op, ST_OP_NOP);
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), 30);
+	check(o_has(PAGE, mem, 64));
+	memset(mem, 0, PAGE);
+	check(o_has(0, mem, PAGE));
 	pair_end();
 }
 

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,12 +301,22 @@ TEST(ST_28_close_waits_for_what_was_sent)
 	pair_end();
 }
 
-/* The thread sleeps; on a kernel that shows system calls. */
+static bool asleep(pid_t tid)
+{
+	char stat[256], *p;
+
+	read_proc(tid, "stat", stat, sizeof(stat));
+	p = strrchr(stat, ')');
+	return p && p[2] == 'S';
+}
+
+/* The thread sleeps; some kernels do not let an ordinary user see where. */
 static bool sleeps(const struct call *call)
 {
 	for (int i = 0; i < 2000; i++) {
-		if (asleep_in(call->tid, SYS_ppoll) || asleep_in(call->tid, SYS_ioctl) ||
-		    asleep_in(call->tid, SYS_futex))
+		if (ordinary() ? asleep(call->tid) :
+				 asleep_in(call->tid, SYS_ppoll) || asleep_in(call->tid, SYS_ioctl) ||
+				 asleep_in(call->tid, SYS_futex))
 			return true;
 		usleep(1000);
 	}
@@ -373,6 +384,104 @@ static long job_echo(long end, long count, long z)
 			ret = st_tx(&o_end[end], &h, NULL, 0, 0, 0);
 	}
 	return ret;
+}
+
+/* A process of this node, @near, or of that of the other one. */
+static long job_dial(long end, long port, long near)
+{
+	char service[16];
+	int ret = st_create(&o_end[end]);
+
+	snprintf(service, sizeof(service), "%ld", port);
+	return ret ? ret : st_connect(o_end[end], near ? NULL : there(), service);
+}
+
+/* An ordinary user cannot start one at the other node. */
+static struct peer *third_new(void)
+{
+	other();
+	return ordinary() ? peer_start_near() : peer_new();
+}
+
+static st_chandle_t l;
+
+/* Accept another process. */
+static void accept_from(struct peer *p)
+{
+	int port = own_port();
+	char service[16];
+
+	snprintf(service, sizeof(service), "%d", port);
+	OK(st_create(&l));
+	OK(st_listen(l, NULL, service));
+	peer_begin(p, job_dial, 0, port, ordinary());
+	OK(st_accept(l));
+	OK(peer_end(p));
+}
+
+/* Headers and answers of the other connection. */
+static void others_go_on(void)
+{
+	st_header_t h;
+
+	peer_begin(other(), job_echo, 0, 300, 0);
+	for (int i = 0; i < 300 && !test_failed; i++) {
+		OK(nop(i));
+		OK(rx(c, &h, NULL, 20000));
+		check_eq(h.opaque, i);
+	}
+	OK(peer_end(other()));
+}
+
+static void *thread_fill(void *arg)
+{
+	st_header_t h = header(ST_OP_NOP);
+	long ret;
+
+	do {
+		ret = st_tx(&l, &h, NULL, 0, 0, 0);
+		__atomic_add_fetch((int *)arg, !ret, __ATOMIC_RELAXED);
+	} while (!ret);
+	return (void *)ret;
+}
+
+TEST(ST_38_a_peer_that_floods_delays_no_other)
+{
+	struct peer *flood = third_new();
+
+	pair_new(16);
+	accept_from(flood);
+	/* This end does not read. */
+	peer_begin(flood, job_send, 0, 0, 100000);
+	others_go_on();
+	check(!peer_ended(flood));
+	OK(st_delete(l));
+	check_eq(peer_end(flood), ECONNRESET);
+	peer_kill(flood);
+	pair_end();
+}
+
+TEST(ST_38_ST_48_14_a_peer_that_stops_delays_no_other)
+{
+	struct peer *stopped = third_new();
+	pthread_t thread;
+	int sent = 0;
+	void *ret;
+
+	pair_new(16);
+	accept_from(stopped);
+	check_eq(kill(stopped->pid, SIGSTOP), 0);
+	check_eq(pthread_create(&thread, NULL, thread_fill, &sent), 0);
+	/* The window of that end is 64. */
+	while (__atomic_load_n(&sent, __ATOMIC_RELAXED) < 64)
+		usleep(100);
+	others_go_on();
+	check(__atomic_load_n(&sent, __ATOMIC_RELAXED) < 1000);
+	peer_kill(stopped);
+	pthread_join(thread, &ret);
+	check_eq((long)ret, ECONNRESET);
+	OK(st_delete(l));
+	pair_end();
 }
 
 #define THREADS	4

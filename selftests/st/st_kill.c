@@ -3,8 +3,9 @@
  * st_kill.c - ST: processes that are killed at any time
  *
  * Two processes listen, connect, map, send, get, unmap and close, in a random order; one of them
- * is killed, and another one takes its place. The survivor sees no other errors than those of the
- * end of a connection, and goes on. Run on one node, or by across.sh.
+ * is killed, at any time or right before a certain call, and another one takes its place. The
+ * survivor sees no other errors than those of the end of a connection, and goes on. Run on one node,
+ * or by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -20,17 +21,31 @@
 
 #include "pair.h"
 
-#define ROUNDS	200	/* or ST_ROUNDS in the environment */
+#define ROUNDS	400	/* or ST_ROUNDS in the environment; half of them for either end */
 #define PORT	"1234"
 
-/* Shared by all processes. */
+/* Calls of the processes. */
+enum step { CREATE, OPEN, ACCEPT, MAP, ANNOUNCE, READ, TRANSMIT, FLUSH, UNMAP, DELETE, STEPS };
+
+/* Shared by all processes. @doomed: before which call an end is to be killed, and 1; or 0. */
 static struct {
 	volatile int stop;
 	volatile int connections;
 	volatile int headers;
+	volatile int doomed[2];
 } *all;
 
+static int own;		/* end of this process: 1 serves */
+
 static st_chandle_t c;
+
+static void before(enum step step)
+{
+	if (all->doomed[own] == (int)step + 1) {
+		all->doomed[own] = 0;
+		raise(SIGKILL);
+	}
+}
 
 /* Read what there is: 0, or an error. */
 static int drain(void)
@@ -54,6 +69,7 @@ static int step(int mx, int what)
 	h.mx = mx;
 	h.bufx = what % 3;
 	h.flags = what % 5 == 0 ? ST_FLAG_SILENT : 0;
+	before(what % 17 ? TRANSMIT : FLUSH);
 	if (what % 17 == 0)
 		return st_flush(&c, what % 2 ? -1 : 0, NULL);
 	return st_tx(&c, &h, pay, 1 + what % (2 * PAGE), what % 2, 0);
@@ -67,18 +83,30 @@ static int exchange(void)
 	int ret, mx;
 
 	all->connections++;
+	before(MAP);
 	ret = st_map(&c, ST_PIN_RX | ST_PIN_TX, mem, 4 * PAGE, 0, -1, &m, &mx);
 	if (ret)
 		return ret;
 	h.mx = mx;
+	before(ANNOUNCE);
 	ret = st_tx(&c, &h, NULL, 0, 0, 0);
+	before(READ);
 	if (!ret)
 		ret = st_rx(&c, &h, NULL, NULL);
 	for (int n = rand() % 40; n > 0 && !ret; n--)
 		ret = step(h.mx, rand());
+	before(UNMAP);
 	if (rand() % 2 && st_unmap(&m))
 		return 7777;
 	return ret;
+}
+
+static int serve(void)
+{
+	int ret = st_listen(c, NULL, PORT);
+
+	before(ACCEPT);
+	return ret ? ret : st_accept(c);
 }
 
 /* Until the test stops: 0, or an error that it should not have got. */
@@ -88,28 +116,22 @@ static long job_live(long serves, long seed, long x)
 
 	if (!mem)
 		mem = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	own = serves;
 	srand(seed);
 	while (!all->stop) {
+		before(CREATE);
 		ret = st_create(&c);
 		if (ret)
 			return ret;
-		if (serves) {
-			ret = st_listen(c, NULL, PORT);
-			if (!ret)
-				ret = st_accept(c);
-		} else {
-			ret = st_connect(c, there(), PORT);
-			if (ret == ECONNREFUSED) {
-				usleep(200);
-				ret = 0;
-				goto next;
-			}
-		}
+		before(OPEN);
+		ret = serves ? serve() : st_connect(c, there(), PORT);
 		if (!ret && !all->stop)
 			ret = exchange();
-		if (ret && ret != ECONNRESET)
+		if (ret == ECONNREFUSED && !serves)
+			usleep(200);
+		else if (ret && ret != ECONNRESET)
 			return ret;
-next:
+		before(DELETE);
 		ret = st_delete(c);
 		if (ret)
 			return ret;
@@ -125,23 +147,48 @@ static struct peer *live(bool serves, int seed)
 	return p;
 }
 
-/* Neither has seen what it should not. */
-static bool alive(struct peer **p)
+/* It has not seen what it should not. */
+static bool alive(struct peer *p)
 {
-	for (int i = 0; i < 2; i++)
-		if (peer_ended(p[i])) {
-			printf("# %s\n", strerror(peer_end(p[i])));
-			check(!"a survivor sees the end of its connection only");
-			return false;
-		}
-	return true;
+	if (!peer_ended(p))
+		return true;
+	printf("# %s\n", strerror(peer_end(p)));
+	check(!"a survivor sees the end of its connection only");
+	return false;
+}
+
+static bool both_alive(struct peer **p)
+{
+	return alive(p[0]) && alive(p[1]);
 }
 
 /* Wait until both have one more connection. */
 static void connected(struct peer **p)
 {
-	for (int seen = all->connections; all->connections < seen + 2 && alive(p);)
+	for (int seen = all->connections; all->connections < seen + 2 && both_alive(p);)
 		usleep(100);
+}
+
+/* Any time: in some rounds while they connect, in others later. */
+static bool time_passes(struct peer **p, bool connects)
+{
+	const struct timespec t = { .tv_nsec = rand() % 3000000 };
+
+	if (!connects)
+		connected(p);
+	nanosleep(&t, NULL);
+	return both_alive(p);
+}
+
+/* The victim ends before a call that it makes. */
+static bool call_comes(struct peer **p, int victim, enum step step)
+{
+	if (step == ACCEPT && !victim)
+		step = OPEN;
+	all->doomed[victim] = step + 1;
+	while (all->doomed[victim] && alive(p[!victim]))
+		usleep(100);
+	return !all->doomed[victim];
 }
 
 TEST(ST_3_ST_28_ST_48_14_processes_are_killed_at_any_time)
@@ -154,14 +201,10 @@ TEST(ST_3_ST_28_ST_48_14_processes_are_killed_at_any_time)
 	p[0] = live(false, 1);
 	p[1] = live(true, 2);
 	for (int i = 0; i < (rounds ? atoi(rounds) : ROUNDS) && !test_failed; i++) {
-		const struct timespec t = { .tv_nsec = rand() % 3000000 };
 		int victim = i % 2;
 
-		/* In some rounds while they connect, in others later. */
-		if (i % 4)
-			connected(p);
-		nanosleep(&t, NULL);
-		if (!alive(p))
+		if (!(i % 4 < 2 ? time_passes(p, i % 8 < 2) :
+				  call_comes(p, victim, i / 4 % STEPS)))
 			return;
 		peer_kill(p[victim]);
 		p[victim] = live(victim, i + 3);
