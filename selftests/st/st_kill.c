@@ -35,7 +35,8 @@ static struct {
 	volatile int doomed[2];
 } *all;
 
-static int own;		/* end of this process: 1 serves */
+static int own;			/* end of this process: 1 serves */
+static struct peer *ends[2];	/* the processes */
 
 static st_chandle_t c;
 
@@ -152,7 +153,7 @@ static bool alive(struct peer *p)
 {
 	if (!peer_ended(p))
 		return true;
-	printf("# %s\n", strerror(peer_end(p)));
+	printf("# the %s: error %ld\n", p == ends[1] ? "server" : "client", peer_end(p));
 	check(!"a survivor sees the end of its connection only");
 	return false;
 }
@@ -186,15 +187,19 @@ static bool call_comes(struct peer **p, int victim, enum step step)
 	if (step == ACCEPT && !victim)
 		step = OPEN;
 	all->doomed[victim] = step + 1;
-	while (all->doomed[victim] && alive(p[!victim]))
+	while (all->doomed[victim] && alive(p[!victim])) {
+		/* It ended in another way. */
+		if (peer_ended(p[victim]) && all->doomed[victim])
+			return alive(p[victim]);
 		usleep(100);
+	}
 	return !all->doomed[victim];
 }
 
 TEST(ST_3_ST_28_ST_48_14_processes_are_killed_at_any_time)
 {
 	const char *rounds = getenv("ST_ROUNDS");
-	struct peer *p[2];
+	struct peer **p = ends;
 
 	all = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	srand(1);
