@@ -371,8 +371,9 @@ static bool near_aligned(const void *local, const void *at)
 	return !(((uintptr_t)local | (uintptr_t)at) % sizeof(uint32_t));
 }
 
-static DDI_NOINLINE int near_long(void *local, void *at, uint32_t words,
-				  const struct ddi_near *near, ddi_near_fn other, bool get)
+/* Many words, or without a window. @other finds out why a request is refused. */
+static DDI_NOINLINE int near_any(void *local, void *at, uint32_t words,
+				 const struct ddi_near *near, ddi_near_fn other, bool get)
 {
 	size_t len = words * NEAR_WORD;
 	uint64_t offset;
@@ -380,8 +381,8 @@ static DDI_NOINLINE int near_long(void *local, void *at, uint32_t words,
 
 	if (!words || !near_aligned(local, at) || !near_find(near, at, len, &m, &offset))
 		return other(local, at, words);
-	return (get ? get_any(m, local, len, offset) : put_any(m, local, len, offset)) ?
-	       0 : other(local, at, words);
+	return (get ? dd_get(m, local, len, offset) : dd_put(m, local, len, offset, 0)) ?
+	       other(local, at, words) : 0;
 }
 
 /* Inlined twice: @get is constant. */
@@ -396,13 +397,10 @@ static DDI_INLINE int near_move(void *local, void *at, uint32_t words,
 	if (ddi_unlikely(!near_find(near, at, len, &m, &offset)))
 		return other(local, at, words);
 	window = ddi_load_acquire(get ? &m->get : &m->put);
-	if (ddi_unlikely(!window))
-		return other(local, at, words);
-	window += offset;
-	if (!window_is_short(window, local, len))
-		return near_long(local, at, words, near, other, get);
-	return (get ? get_words(m, window_now(m), local, window, len) :
-		      put_words(m, window_now(m), window, local, len)) ?
+	if (ddi_unlikely(!window) || !window_is_short(window + offset, local, len))
+		return near_any(local, at, words, near, other, get);
+	return (get ? get_words(m, window_now(m), local, window + offset, len) :
+		      put_words(m, window_now(m), window + offset, local, len)) ?
 	       0 : other(local, at, words);
 }
 

@@ -30,8 +30,8 @@ void ddi_near_set(struct ddi_near *near, struct dd_mem *m, uintptr_t base, size_
 void ddi_near_changed(void);
 
 /*
- * Move words of 4 bytes between memory and addresses of the import, if its windows permit that;
- * else return what @other returns. The addresses are checked.
+ * Move words of 4 bytes between memory and addresses of the import. If that is not possible at
+ * once, return what @other returns. The addresses are checked.
  */
 typedef int (*ddi_near_fn)(void *local, void *at, uint32_t words);
 int ddi_near_put(void *local, void *at, uint32_t words, const struct ddi_near *near,
