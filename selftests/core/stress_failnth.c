@@ -319,6 +319,34 @@ static int fetch_dirty(struct stage *t)
 	return raw_ioctl(&t->p.srv, DD_IOC_REGION_DIRTY, &d);
 }
 
+static int store_tracked(struct stage *t)
+{
+	if (alloc_tracked(t))
+		return -1;
+	t->m.at = raw_map(&t->p.srv, t->offset, 8 * PAGE, PROT_READ | PROT_WRITE);
+	if (t->m.at == MAP_FAILED)
+		return -1;
+	t->m.at[PAGE] = 1;
+	return 0;
+}
+
+static int find_stored(struct stage *t)
+{
+	struct dd_region_stored s = { .size = sizeof(s) };
+
+	if (raw_ioctl(&t->p.srv, DD_IOC_REGION_STORED, &s))
+		return -1;
+	CHILD_CHECK(s.region == t->m.id);
+	return 0;
+}
+
+static int find_node(struct stage *t)
+{
+	struct dd_node_find f = { .size = sizeof(f), .address = { [15] = 1 } };
+
+	return raw_ioctl(&t->p.srv, DD_IOC_NODE_FIND, &f);
+}
+
 /* --- one-sided memory: the serving context exports, the client's imports ---*/
 
 static char plain[4 * PAGE] __attribute__((aligned(PAGE)));
@@ -672,6 +700,7 @@ PATH(region_alloc, NULL, alloc_region, free_region, 8)
 PATH(region_track, NULL, alloc_tracked, free_region, 8)
 PATH(region_track_in_place, NULL, alloc_in_place, free_region, 8)
 PATH(region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
+PATH(region_stored, store_tracked, find_stored, unmap_region, 1)
 PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
 PATH(serve, NULL, serve, unserve, 2)
 PATH(serve_accepting, NULL, serve_accepting, unserve, 2)
@@ -687,6 +716,7 @@ PATH(list_wait, NULL, wait_lists, NULL, 1)
 PATH(list_fd, NULL, list_fd, close_fd, 1)
 PATH(poll, NULL, poll_device, NULL, 0)
 PATH(conn_list, NULL, list_conns, NULL, 1)
+PATH(node_find, NULL, find_node, NULL, 1)
 PATH(fasync, NULL, set_fasync, clear_fasync, 1)
 PATH(direct, connect_it, grant_direct, close_it, 6)
 PATH(region_pin, NULL, pin_region, unpin_region, 4)
