@@ -10,6 +10,7 @@
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "core/ctx.h"
+#include "core/local_import.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/page.h"
@@ -45,11 +46,14 @@ static int __init dd_init(void)
 	err = dd_pin_cache_init();
 	if (err)
 		goto err_window;
+	err = dd_local_import_init();
+	if (err)
+		goto err_pins;
 	dd_conn_net_init();
 	dd_remote_init();
 	err = dd_conn_init();
 	if (err)
-		goto err_pins;
+		goto err_imports;
 	err = dd_node_init();
 	if (err)
 		goto err_conn;
@@ -80,6 +84,8 @@ err_node:
 	dd_node_exit();
 err_conn:
 	dd_conn_exit();
+err_imports:
+	dd_local_import_exit();
 err_pins:
 	dd_pin_cache_exit();
 err_window:
@@ -103,6 +109,7 @@ static void __exit dd_exit(void)
 	dd_node_exit();
 	/* Objects were freed by RCU callbacks of this module: see rcu_barrier() above. */
 	dd_conn_exit();
+	dd_local_import_exit();
 	dd_pin_cache_exit();
 	dd_window_exit();
 	dd_page_exit();

@@ -15,6 +15,21 @@
 #include "core/local_import.h"
 #include "core/trace.h"
 
+static struct kmem_cache *local_cache;
+
+int dd_local_import_init(void)
+{
+	local_cache = KMEM_CACHE(dd_local_import, SLAB_ACCOUNT);
+	return local_cache ? 0 : -ENOMEM;
+}
+
+void dd_local_import_exit(void)
+{
+	/* Imports are freed by RCU. */
+	rcu_barrier();
+	kmem_cache_destroy(local_cache);
+}
+
 static struct dd_local_import *dd_local_import(struct dd_obj *obj)
 {
 	return container_of(obj, struct dd_local_import, imp.obj);
@@ -59,6 +74,11 @@ static const struct dd_access_ops local_access_ops = {
 	.describe = local_describe,
 };
 
+static void local_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(local_cache, container_of(rcu, struct dd_local_import, imp.rcu));
+}
+
 static void local_release(struct dd_obj *obj)
 {
 	struct dd_local_import *l = dd_local_import(obj);
@@ -67,7 +87,7 @@ static void local_release(struct dd_obj *obj)
 	dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
 	dd_access_exit(&l->a);
 	dd_completions_free(&l->imp);
-	kfree_rcu(l, imp.rcu);
+	call_rcu(&l->imp.rcu, local_free);
 	dd_uncharge(ctx, sizeof(*l));
 	dd_ctx_put(ctx);
 }
@@ -223,11 +243,16 @@ static void local_work(struct work_struct *work)
 static struct dd_local_import *local_alloc(struct dd_ctx *ctx,
 					   const struct dd_import_make *arg)
 {
-	struct dd_local_import *l = dd_zalloc(ctx, sizeof(*l));
+	struct dd_local_import *l;
 	int err;
 
-	if (IS_ERR(l))
-		return l;
+	if (dd_charge(ctx, sizeof(*l)))
+		return ERR_PTR(-EDQUOT);
+	l = kmem_cache_zalloc(local_cache, dd_gfp(ctx));
+	if (!l) {
+		dd_uncharge(ctx, sizeof(*l));
+		return ERR_PTR(-ENOMEM);
+	}
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
 	dd_access_init(&l->a, &local_access_ops);
 	l->a.chan.link = &dd_link_local;

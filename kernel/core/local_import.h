@@ -28,6 +28,8 @@ struct dd_local_import {
 
 extern const struct dd_obj_ops dd_local_import_ops;
 
+int dd_local_import_init(void);
+void dd_local_import_exit(void);
 int dd_local_import_make(struct dd_ctx *ctx, struct dd_import_make *arg);
 bool dd_local_import_is(const struct dd_import *imp);
 int dd_local_import_direct(struct dd_import *imp, struct dd_direct *arg);

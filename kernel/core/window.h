@@ -30,23 +30,23 @@ struct dd_windows {
 /**
  * struct dd_window - pages that a process may map
  * @ref: held by the creator and by each mapping
+ * @maps: mappings, at most %DD_WINDOW_MAPS; under the mmap_lock of the process
+ * @flags: DD_WINDOW_*
  * @windows: of the process that may map it. Valid: the creator refers to it until it has revoked
  *	the window, and each mapping does by its file
  * @pgoff: offset in the device where it is mapped, in pages
  * @npages: number of pages
- * @maps: mappings, at most %DD_WINDOW_MAPS; under the mmap_lock of the process
- * @flags: DD_WINDOW_*
  * @spare: of dd_windows.spare
  * @pages: addresses of the pages; NULL if it is hidden or revoked: faults map @spare
  * @rcu: delays freeing for look-ups
  */
 struct dd_window {
 	refcount_t ref;
+	u16 maps;
+	u16 flags;
 	struct dd_windows *windows;
 	unsigned long pgoff;
 	unsigned long npages;
-	u32 maps;
-	u32 flags;
 	void *spare;
 	void **pages;
 	struct rcu_head rcu;
