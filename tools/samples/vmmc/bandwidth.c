@@ -17,10 +17,11 @@
 
 #include "group.h"
 
-enum { PING_PONG, ONE_WAY, BOTH_WAYS, FETCH, PATTERNS };
+enum { PING_PONG, ONE_WAY, BOTH_WAYS, FETCH };
 
 static const char *const names[] = {
 	"PPBandwidth", "OnewayBandwidth", "BidirBandwidth", "FetchBandwidth",
+	NULL
 };
 
 /* One message of each process, in which the last one is received. */
@@ -81,14 +82,9 @@ int main(int argc, char **argv)
 	const char *name = basename(argv[0]);
 	struct group g;
 	int32 param[4];
-	int pattern = 0;
+	const int pattern = group_pattern(names, name);
 	uint32 words;
 
-	while (pattern < PATTERNS && strcmp(names[pattern], name))
-		pattern++;
-	if (pattern == PATTERNS)
-		errx(2, "the name of this program is not %s, %s, %s or %s", names[0], names[1],
-		     names[2], names[3]);
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {

@@ -66,6 +66,14 @@ int32 group_number(const char *text)
 	return n;
 }
 
+int group_pattern(const char *const *names, const char *name)
+{
+	for (int i = 0; names[i]; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	errx(2, "the name of this program is %s, not one of its names, such as %s", name, names[0]);
+}
+
 int group_is_worker(int argc, char **argv)
 {
 	return argc == 2 && !strcmp(argv[1], "worker");

@@ -23,6 +23,9 @@ struct group {
 	int32 *proxy[GROUP_MAX];	/* buffers of the others */
 };
 
+/* The index of the program's name in an array, which NULL ends; ends the process if it is not there. */
+int group_pattern(const char *const *names, const char *name);
+
 /* Whether the command line is that of a peer. */
 int group_is_worker(int argc, char **argv);
 

@@ -14,13 +14,12 @@
 #include <err.h>
 #include <libgen.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "group.h"
 
 enum { CHAIN, ONE_TO_ALL, ALL_TO_ALL, PATTERNS };
 
-static const char *const names[] = { "RandomChain", "RandomOne2All", "RandomAll2All" };
+static const char *const names[] = { "RandomChain", "RandomOne2All", "RandomAll2All", NULL };
 
 static void move(struct group *g, int from, int to, int32 value)
 {
@@ -87,13 +86,9 @@ int main(int argc, char **argv)
 	const char *name = basename(argv[0]);
 	struct group g;
 	int32 param[3];
-	int pattern = 0;
+	const int pattern = group_pattern(names, name);
 	double time;
 
-	while (pattern < PATTERNS && strcmp(names[pattern], name))
-		pattern++;
-	if (pattern == PATTERNS)
-		errx(2, "the name of this program is not %s, %s or %s", names[0], names[1], names[2]);
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {
