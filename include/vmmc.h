@@ -127,7 +127,8 @@ typedef void (*vmmc_callback_t)(int32 *address, int32 value);
  *
  * Return: vmmc_Success; NotInHandler, BadAlignment, BadSize, BadArg (flags, a null pointer, or
  * memory that is missing or read-only), BufAlreadyExists, OverlappedBufs, NotImplemented
- * (memory of a file or a device), NoMem, NoSuchNode (this node is down or not configured).
+ * (a shared mapping of a file, or one of a device), NoMem, NoSuchNode (this node is down or not
+ * configured), Permission (this user may not open /dev/dd).
  */
 vmmc_result_t vmmc_ExportRecvBuf(int32 *buf, uint32 nwords, uint32 rbufid, vmmc_callback_t proc,
 				 uint32 flags, vmmc_perm_t perm, vmmc_exphandle_t *bufHandle);
@@ -208,7 +209,7 @@ vmmc_result_t vmmc_EndRedir(vmmc_exphandle_t bufHandle, uint32 *numWordsPtr,
  *
  * Return: vmmc_Success; NotInHandler, BadArg, NoSuchNode, NoSuchProcess (it uses no VMMC, or has
  * ended), Permission, NoPhysDestSpace (the buffer has as many importers as it permits),
- * NoVirtDestSpace (no addresses are left), NoMem, BadIbufState (the export has ended).
+ * NoVirtDestSpace (no addresses are left), NoMem.
  */
 vmmc_result_t vmmc_ImportRecvBuf(vmmc_node_t node, vmmc_pid_t pid, uint32 rbufid,
 				 vmmc_imphandle_t *handle, int32 **proxyBuf, uint32 *nwords);
@@ -259,9 +260,9 @@ vmmc_result_t vmmc_UnimportRecvBuf(vmmc_imphandle_t handle);
  * After 256 notifications of an importer that were not handled, its requests wait.
  *
  * Return: vmmc_Success; BadAlignment, BadSize, BadProxyAddr (not all words are in one import),
- * BadIbufState (the exporter permits no writes, has ended the export, or has ended), BadArg (the
- * source cannot be read; such an address may raise SIGSEGV instead), NoMem, BlockedNotifications
- * (in a handler: the request waited for a second).
+ * BadIbufState (the exporter permits no writes, has ended the export, or has ended; or its node does
+ * not answer), BadArg (the source cannot be read; such an address may raise SIGSEGV instead), NoMem,
+ * BlockedNotifications (in a handler: the request waited for a second).
  */
 vmmc_result_t vmmc_SendData(const int32 *localSrcAddr, int32 *remoteDestProxyAddr, uint32 nwords);
 
@@ -358,7 +359,7 @@ int vmmc_UnblockNotifications(void);
  *
  * The nodes are those of /etc/dd/cluster.conf at the first call; without it, this node.
  *
- * Return: vmmc_Success; BadArg, NoMem, NoSuchNode (this node is not configured).
+ * Return: vmmc_Success; BadArg, NoMem, NoSuchNode (this node is not configured), Permission.
  */
 vmmc_result_t vmmc_AllHosts(uint32 *nhosts, vmmc_node_t **hosts);
 
@@ -370,7 +371,7 @@ vmmc_result_t vmmc_AllHosts(uint32 *nhosts, vmmc_node_t **hosts);
  * The nodes are those that VMMCHOSTS of the environment names, separated by blanks; without it,
  * this node.
  *
- * Return: vmmc_Success; BadArg, NoMem, NoSuchNode (a name is unknown).
+ * Return: vmmc_Success; BadArg, NoMem, NoSuchNode (a name is unknown), Permission.
  */
 vmmc_result_t vmmc_SessionHosts(uint32 *nhosts, vmmc_node_t **hostIds);
 
