@@ -237,25 +237,19 @@ static struct ddi_proxy *peer_last(struct ddi_peer *p)
 {
 	struct ddi_proxy *last;
 
-	ddi_upcall_enter();
 	pthread_mutex_lock(&p->lock);
 	last = p->last;
 	if (last)
 		proxy_hold(last);
 	pthread_mutex_unlock(&p->lock);
-	ddi_upcall_leave();
 	return last;
 }
 
-static void peer_drain(struct ddi_peer *p, void *arg)
+static void proxy_drain(struct ddi_proxy *last, int64_t *deadline)
 {
-	struct ddi_proxy *last = peer_last(p);
-	int64_t *deadline = arg;
 	uint64_t done;
 	int ret;
 
-	if (!last)
-		return;
 	do {
 		done = ddi_load(&last->mem->cs->done);
 		ret = dd_fence(last->mem, ddi_remaining(*deadline));
@@ -273,6 +267,16 @@ static void peer_drain(struct ddi_peer *p, void *arg)
 static __attribute__((destructor(101))) void exit_drain(void)
 {
 	int64_t deadline = ddi_deadline(EXIT_NS);
+	struct ddi_peer *p = NULL;
+	struct ddi_proxy *last;
 
-	ddi_peers_each(peer_drain, &deadline);
+	do {
+		ddi_upcall_enter();
+		p = ddi_peer_next(p);
+		last = p ? peer_last(p) : NULL;
+		ddi_upcall_leave();
+		/* Other threads go on, with imports, too. */
+		if (last)
+			proxy_drain(last, &deadline);
+	} while (p);
 }

@@ -186,10 +186,16 @@ DD_API void ddi_peer_put(struct ddi_peer *p)
 	pthread_mutex_unlock(&lock);
 }
 
-void ddi_peers_each(void (*fn)(struct ddi_peer *p, void *arg), void *arg)
+struct ddi_peer *ddi_peer_next(struct ddi_peer *p)
 {
+	struct ddi_peer *next;
+
 	pthread_mutex_lock(&lock);
-	for (struct ddi_peer *p = peers; p; p = p->next)
-		fn(p, arg);
+	next = p ? p->next : peers;
+	if (next)
+		next->users++;
 	pthread_mutex_unlock(&lock);
+	if (p)
+		ddi_peer_put(p);
+	return next;
 }

@@ -54,8 +54,11 @@ int ddi_present(struct dd **h, int *pid);
 int ddi_peer_get(int node, int pid, struct ddi_peer **peer);
 void ddi_peer_put(struct ddi_peer *p);
 
-/* Call @fn for each of them, with the lock of their list. */
-void ddi_peers_each(void (*fn)(struct ddi_peer *p, void *arg), void *arg);
+/*
+ * The peer after @p, or the first one after NULL, with one more user; @p has one less. The thread is
+ * marked.
+ */
+struct ddi_peer *ddi_peer_next(struct ddi_peer *p);
 
 /* Whether the process exists: 0, -EAGAIN if that is not known yet, or an error; -ESRCH: ended. */
 int ddi_peer_state(const struct ddi_peer *p);
