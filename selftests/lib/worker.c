@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,10 +28,16 @@
 
 #include "worker.h"
 
-#define STRANGER_UID	12345
+/* Accounts of the guest; see selftests/vm/image.sh. */
+#define ALICE		1000
+#define BOB		1001
+#define GROUP_DD	900
+#define LIMIT		(8 << 20)	/* of memory that a user may lock */
+#define COMMAND		1024
 
 int *board;
 bool far;
+static char *command;	/* for root_run() */
 
 struct worker {
 	pid_t pid;
@@ -59,33 +66,41 @@ static void go_far(void)
 	close(ns);
 }
 
-static long limited_start(long a, long b, long c)
+/*
+ * Go on as a user of the device. Alice may kill Bob's processes, and sees the system calls
+ * of her own.
+ */
+static void become(uid_t uid)
 {
-	const struct rlimit l = { .rlim_cur = 64 << 20, .rlim_max = 64 << 20 };
+	const struct rlimit l = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
+	const gid_t dd = GROUP_DD;
 
-	/* The device may be root's, so root opens it; the memory is charged to the real user. */
-	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(STRANGER_UID, 0, 0) || worker_known() ||
-	    setuid(STRANGER_UID))
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return 0;
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || setgroups(1, &dd) || setresgid(uid, uid, uid) ||
+	    setresuid(uid, uid, ALICE) || prctl(PR_SET_DUMPABLE, 1))
+		abort();
+}
+
+static bool ordinary(void)
+{
+	return getenv("WORKER_USER");
 }
 
 static void __attribute__((noreturn)) work(int fd, enum where where)
 {
 	struct ask ask;
-	long ret;
+	long ret = 0;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (where == STRANGER)
-		limited_start(0, 0, 0);
-	else if (where == THERE && far)
+	if (where == THERE && far)
 		go_far();
-	while (TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask)) {
+	if (where == STRANGER)
+		become(BOB);
+	else if (where != ROOT && ordinary())
+		become(ALICE);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The first result says that the process belongs to its user, which may kill it. */
+	while (TEMP_FAILURE_RETRY(write(fd, &ret, sizeof(ret))) == sizeof(ret) &&
+	       TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask))
 		ret = ask.job(ask.a, ask.b, ask.c);
-		if (TEMP_FAILURE_RETRY(write(fd, &ret, sizeof(ret))) != sizeof(ret))
-			break;
-	}
 	_exit(0);
 }
 
@@ -135,13 +150,10 @@ static void nursery_start(void)
 	if (nursery >= 0)
 		return;
 	far = getenv("DDP_PEER_NODE") != NULL;
-	if (far && getenv("VMMC_LOSSY") &&
-	    system("bash -c 'for i in 1 2; do "
-		   "tc -n dd$i qdisc replace dev eth0 root netem loss 1%; done'"))
-		abort();
 	board = mmap(NULL, BOARD * sizeof(*board), PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (board == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+	command = mmap(NULL, COMMAND, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED || command == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		abort();
 	pid = fork();
 	if (!pid) {
@@ -150,6 +162,8 @@ static void nursery_start(void)
 	}
 	close(ends[1]);
 	nursery = ends[0];
+	if (ordinary())
+		become(ALICE);
 }
 
 struct worker *worker_new(enum where where)
@@ -165,6 +179,7 @@ struct worker *worker_new(enum where where)
 	    TEMP_FAILURE_RETRY(recvmsg(nursery, &m, MSG_CMSG_CLOEXEC)) != sizeof(w->pid))
 		abort();
 	memcpy(&w->control, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+	check_eq(worker_result(w), 0);
 	return w;
 }
 
@@ -271,15 +286,31 @@ bool soon(bool (*condition)(void))
 	return false;
 }
 
-int run(const char *command)
+int run(const char *shell)
 {
 	int status = -1;
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/bin/sh", "sh", "-c", command, NULL);
+		execl("/bin/sh", "sh", "-c", shell, NULL);
 		_exit(1);
 	}
 	check_eq(TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)), pid);
+	return status;
+}
+
+static long job_run(long a, long b, long c)
+{
+	return run(command);
+}
+
+int root_run(const char *shell)
+{
+	struct worker *root = worker_new(ROOT);
+	int status;
+
+	snprintf(command, COMMAND, "%s", shell);
+	status = worker_do(root, job_run, 0, 0, 0);
+	worker_forget(root);
 	return status;
 }

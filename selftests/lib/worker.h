@@ -2,6 +2,9 @@
 /*
  * worker.h - processes that call functions of a test
  *
+ * With WORKER_USER in the environment, the test and its workers are processes of an ordinary user
+ * with 8 MiB of memory that may be locked.
+ *
  * Copyright (C) 2026 The dd authors
  */
 #ifndef _DD_TESTS_WORKER_H
@@ -25,7 +28,8 @@ extern bool far;
 enum where {
 	THERE,		/* at the other node if there is one */
 	HERE,
-	STRANGER,	/* another user of this node */
+	STRANGER,	/* another user of this node, with 8 MiB */
+	ROOT,		/* of this node */
 };
 
 struct worker;
@@ -53,15 +57,13 @@ long worker_steps(struct worker *w, job_t job, long a, long b, long c);
 pid_t worker_pid(const struct worker *w);
 void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
-void worker_forget(struct worker *w);	/* that has ended */
-
-/* Of each program: make the process known to others by a call of the library; 0 or an error. */
-int worker_known(void);
+void worker_forget(struct worker *w);	/* that has ended, or ends after its job */
 
 /* Whether a condition becomes true within ten seconds. */
 bool soon(bool (*condition)(void));
 
-/* The status of a shell command. */
-int run(const char *command);
+/* The status of a shell command, of this process or of root. */
+int run(const char *shell);
+int root_run(const char *shell);
 
 #endif /* _DD_TESTS_WORKER_H */

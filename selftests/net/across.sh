@@ -3,8 +3,9 @@
 #
 # across.sh PROGRAM [ARGUMENT...]: run a test of selftests/ddp between two nodes.
 # The program runs at node 1, its peers at node 2, see selftests/ddp/peer.h.
-# DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network. With KEEP=yes the nodes stay for
-# the next such program if this one succeeds: on a debug kernel they take ten seconds.
+# DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network, DDP_LOSS, such as 1%, is the share of
+# packets that it loses. With KEEP=yes the nodes stay for the next such program if this one
+# succeeds: on a debug kernel they take ten seconds.
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"
@@ -12,7 +13,7 @@
 nodes="${DDP_MTU:-1500} ${DDP_FAMILY:-4}"
 
 end() {
-	if [ $? = 0 ] && [ "${KEEP:-}" ]; then
+	if [ $? = 0 ] && [ "${KEEP:-}" ] && [ ! "${DDP_LOSS:-}" ]; then
 		echo "$nodes" >"$CLUSTER_KEPT"
 	else
 		cluster_down 2>/dev/null
@@ -30,5 +31,6 @@ else
 		exit 1
 	fi
 fi
+[ ! "${DDP_LOSS:-}" ] || cluster_netem loss "$DDP_LOSS"
 export DDP_OWN_NODE=1 DDP_PEER_NODE=2 DDP_PEER_NETNS=dd2
 cluster_exec 1 "$@"

@@ -10,11 +10,6 @@
 
 #include "sb.h"
 
-int worker_known(void)
-{
-	return SBL_MyNode() == 0xffffffff;
-}
-
 /* Nodes are named by their numbers where no file has their addresses. */
 NodeID node_there(void)
 {

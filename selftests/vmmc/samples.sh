@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The programs of the document, on one node or, run by across.sh, with peers at the other one.
+# With WORKER_USER in the environment, they are run by an ordinary user with 8 MiB
+# of memory that may be locked.
 #
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/vm/tap.sh
@@ -11,6 +13,12 @@ scratch
 
 there=()
 [ -z "${DDP_PEER_NODE:-}" ] || there=(ip netns exec "$DDP_PEER_NETNS")
+
+as=()
+[ -z "${WORKER_USER:-}" ] || {
+	ulimit -l 8192
+	as=(setpriv --reuid alice --regid alice --groups dd)
+}
 
 mkdir -p /etc/dd
 printf '1 fedex1\n2 fedex2\n' >/etc/dd/cluster.conf
@@ -24,7 +32,7 @@ peers() {
 	for ((i = 1; i <= $2; i++)); do
 		at=()
 		[ $((i % 2)) = 0 ] || at=("${there[@]}")
-		"${at[@]}" "$PROGRAMS/$program" worker >"peer$i" 2>"peer$i.err" &
+		"${at[@]}" "${as[@]}" "$PROGRAMS/$program" worker >"peer$i" 2>"peer$i.err" &
 		PIDS+=($!)
 		within "$PATIENCE" grep -q : "peer$i" || diag "$(cat "peer$i.err")"
 		PEERS+=("$(cat "peer$i")")
@@ -37,7 +45,7 @@ runs() {
 
 	PIDS=()
 	peers "$program" "$2"
-	"$PROGRAMS/$program" "${@:3}" "${PEERS[@]}" >out 2>err || bad=1
+	"${as[@]}" "$PROGRAMS/$program" "${@:3}" "${PEERS[@]}" >out 2>err || bad=1
 	for pid in "${PIDS[@]}"; do
 		[ "$bad" = 0 ] || kill "$pid"
 		wait "$pid" || bad=1
@@ -53,7 +61,7 @@ by_address() {
 	[ -z "${DDP_PEER_NODE:-}" ] || host=10.9.0.$DDP_PEER_NODE
 	PIDS=()
 	peers latency 1
-	"$PROGRAMS/latency" 16 10 "$host:${PEERS[0]##*:}" >out 2>&1 && wait "${PIDS[@]}" && return
+	"${as[@]}" "$PROGRAMS/latency" 16 10 "$host:${PEERS[0]##*:}" >out 2>&1 && wait "${PIDS[@]}" && return
 	diag "$(cat out peer*.err)"
 	kill "${PIDS[@]}"
 	return 1

@@ -13,4 +13,10 @@
 /* The node of the workers THERE. */
 vmmc_node_t node_there(void);
 
+/*
+ * Have that node send as netem says, for example "delay 30ms", and lose as many packets as before.
+ * NULL ends this. On one node there is nothing to do.
+ */
+void link_shape(const char *netem);
+
 #endif /* _VMMC_VM_H */

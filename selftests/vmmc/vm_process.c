@@ -183,21 +183,20 @@ static long job_send_and_exit(long node, long pid, long n)
 /* The link is slow, so that the sender ends before the other node has the bytes. */
 TEST(VM_32_what_a_process_has_sent_arrives_after_its_exit)
 {
-	const char slow[] = "bash -c 'tc -n dd2 qdisc replace dev eth0 root netem delay 30ms'";
 	const int n = 32;
 
 	owner = worker_new(THERE);
 	memset(board, 0, BOARD * sizeof(*board));
 	check_eq(vmmc_ExportRecvBuf(board, n * 4 * WORDS, 2, NULL, BUF_READWRITE, VMMC_PERM_ANY,
 				    &exported), vmmc_Success);
-	check_eq(far ? run(slow) : 0, 0);
+	link_shape("delay 30ms");
 	worker_begin(owner, job_send_and_exit, vmmc_MyNode().number, vmmc_MyPid(), n);
 	check_eq(worker_end_result(owner), 1000);
 	for (int i = 0; i < n; i++) {
 		check_eq(board[4 * WORDS * i], i + 1);
 		check_eq(board[4 * WORDS * (i + 1) - 1], i + 1);
 	}
-	check_eq(far ? run("bash -c 'tc -n dd2 qdisc del dev eth0 root'") : 0, 0);
+	link_shape(NULL);
 	check_eq(vmmc_UnexportRecvBuf(exported), vmmc_Success);
 }
 
@@ -325,14 +324,10 @@ static long job_hosts(long mode, long b, long c)
 
 TEST(VM_47_VM_48_VM_49_VM_56_VM_67_VM_68_VM_70_VM_71_hosts)
 {
-	FILE *f;
-
-	check_eq(run("mkdir -p /etc/dd; ! [ -e " CONF " ] || mv " CONF " " CONF ".kept"), 0);
-	f = fopen(CONF, "w");
-	check(f);
-	fprintf(f, "# The cluster\nmax 16\ndead-time 5000\n1 fedex1.example.org\n"
-		"2 fedex2.example.org:5000 # a port\n7 [10.9.0.7]:56797\n1 twice\nx y\n9\n");
-	fclose(f);
+	check_eq(root_run("mkdir -p /etc/dd; ! [ -e " CONF " ] || mv " CONF " " CONF ".kept;"
+			  "printf '# The cluster\\nmax 16\\ndead-time 5000\\n1 fedex1.example.org\\n"
+			  "2 fedex2.example.org:5000 # a port\\n7 [10.9.0.7]:56797\\n1 twice\\nx y\\n9\\n'"
+			  ">" CONF), 0);
 	for (int mode = 1; mode <= 3; mode++) {
 		for (int where = THERE; where <= HERE; where++) {
 			owner = worker_new(where);
@@ -340,7 +335,7 @@ TEST(VM_47_VM_48_VM_49_VM_56_VM_67_VM_68_VM_70_VM_71_hosts)
 			worker_end(owner);
 		}
 	}
-	check_eq(run("rm " CONF "; ! [ -e " CONF ".kept ] || mv " CONF ".kept " CONF), 0);
+	check_eq(root_run("rm " CONF "; ! [ -e " CONF ".kept ] || mv " CONF ".kept " CONF), 0);
 }
 
 static long job_no_conf(long a, long b, long c)

@@ -3,7 +3,7 @@
  * vm_redir.c - VMMC: transfer redirection, and the end of the data
  *
  * Each test names the requirements that it shows. This process exports buffers, a worker sends to
- * them, from the other node if the program is run by across.sh. VMMC_LOSSY says that the network
+ * them, from the other node if the program is run by across.sh. DDP_LOSS says that the network
  * loses packets: then redirections may be partial.
  *
  * Copyright (C) 2026 The dd authors
@@ -83,7 +83,7 @@ static bool lossy;
 
 static void begin(void)
 {
-	lossy = getenv("VMMC_LOSSY") != NULL;
+	lossy = getenv("DDP_LOSS") != NULL;
 	sender = worker_new(THERE);
 	memset(buf, 0xff, sizeof(buf));
 	memset(user, 0xff, sizeof(user));
@@ -220,21 +220,14 @@ static void pass_time(int most)
 		sched_yield();
 }
 
-/* Let the sender's node send slowly, so that its messages take a while. */
-static void slow_down(bool slow)
-{
-	if (far && !lossy)
-		check_eq(run(slow ? "bash -c 'tc -n dd2 qdisc replace dev eth0 root netem rate 40mbit'" :
-				    "bash -c 'tc -n dd2 qdisc del dev eth0 root'"), 0);
-}
-
 /* Redirections are posted and ended at any time of a message. */
 TEST(VM_80_posted_and_ended_while_the_message_arrives)
 {
 	int whole = 0, none = 0, part = 0, rounds;
 
 	begin();
-	slow_down(true);
+	/* Messages take a while. */
+	link_shape("rate 40mbit");
 	rounds = far ? 60 : 200;
 	for (int round = 1; round <= rounds; round++) {
 		memset(buf, 0xff, sizeof(buf));
@@ -260,7 +253,7 @@ TEST(VM_80_posted_and_ended_while_the_message_arrives)
 	}
 	printf("# redirected: %d whole, %d in part, %d not\n", whole, part, none);
 	check(!far || lossy || part);
-	slow_down(false);
+	link_shape(NULL);
 	end();
 }
 
