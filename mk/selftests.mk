@@ -23,7 +23,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan vm_tsan intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -83,10 +83,18 @@ $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/vmmc/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,vmmc/vm.o lib/worker.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,vmmc/vm.o vmmc/owner.o lib/worker.o lib/tap.o) \
 		$(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
+
+# Notifications, and threads of libvmmc and libdd, under ThreadSanitizer.
+$(SELFTEST_DIR)/vm_tsan: $(LIBDD_SRCS) $(wildcard lib/vmmc/*.c lib/*/*.h include/*.h) \
+		$(addprefix selftests/,vmmc/vm_notify.c vmmc/vm.c lib/worker.c lib/tap.c)
+	@mkdir -p $(@D)
+	clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
+		$(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
+		lib/mem) -o $@ $(filter %.c,$^)
 
 # One of them uses both libraries.
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \

@@ -4,7 +4,8 @@
  *
  * Workers export, import, send, fetch, notify, redirect and end all that, in a random order, with
  * this process and with each other, and are killed. This process sees no other errors than the
- * document's, and goes on. Run on one node, or by across.sh.
+ * document's, and goes on. VM_ROUNDS is the number of kills of each test. Run on one node, or by
+ * across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -19,13 +20,18 @@
 
 #include "vm.h"
 
-#define ROUNDS	200
-
 static int32 words[4 * WORDS] __attribute__((aligned(PAGE)));
 static int32 other[4 * WORDS] __attribute__((aligned(PAGE)));
 static vmmc_node_t partner_node;
 static vmmc_pid_t partner;
 static int handled;
+
+static int rounds(void)
+{
+	const char *n = getenv("VM_ROUNDS");
+
+	return n ? atoi(n) : 200;
+}
 
 static void note(int32 *where, int32 what)
 {
@@ -143,7 +149,7 @@ TEST(VM_46_3_VM_46_16_workers_are_killed_at_any_time)
 	srand(1);
 	check_eq(vmmc_ExportRecvBuf(words, WORDS, 2, note, BUF_READWRITE, VMMC_PERM_ANY, &e),
 		 vmmc_Success);
-	for (int i = 0; i < ROUNDS && !test_failed; i++) {
+	for (int i = 0; i < rounds() && !test_failed; i++) {
 		const struct timespec while_ = { .tv_nsec = rand() % 5000000 };
 
 		pid = worker_do(w, job_pid, 0, 0, 0);
@@ -176,8 +182,8 @@ TEST(VM_46_3_the_partner_is_killed_at_any_time)
 	struct worker *w, *owner;
 	vmmc_node_t node;
 
-	for (int i = 0; i < ROUNDS / 4 && !test_failed; i++) {
-		const struct timespec while_ = { .tv_nsec = rand() % 20000000 };
+	for (int i = 0; i < rounds() && !test_failed; i++) {
+		const struct timespec while_ = { .tv_nsec = rand() % 5000000 };
 
 		owner = worker_new(HERE);
 		w = worker_new(THERE);
