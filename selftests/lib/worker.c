@@ -292,7 +292,8 @@ int run(const char *shell)
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl("/bin/sh", "sh", "-c", shell, NULL);
+		/* The sh of a guest has an ip and a tc of its own. */
+		execlp("bash", "bash", "-c", shell, NULL);
 		_exit(1);
 	}
 	check_eq(TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)), pid);
