@@ -2,9 +2,10 @@
 /*
  * vm_step.c - VMMC: a notification at every instruction of a call
  *
- * A worker makes a call of the library, one instruction at a time. After each number of
- * instructions this process notifies it: the handler, which sends to another buffer, runs once
- * before the call returns, and both messages are in place. Run on one node, or by across.sh.
+ * A worker makes a call of the library. After each number of instructions this process notifies
+ * it: the handler, which sends to another buffer, runs once before the call returns, and both
+ * messages are in place. The call is made one instruction at a time once, and then stopped by
+ * breakpoints where that was. Run on one node, or by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,27 +147,65 @@ static void end_call(long result)
 	check_eq(worker_result(victim), result);
 }
 
-/* Instructions until the end of the call, at most @most. */
-static long step(long most)
+/* Where the worker was after each number of instructions of a call. */
+static unsigned long trail[1000000];
+
+#define IP	((void *)offsetof(struct user_regs_struct, rip))
+
+/* Instructions until the end of the call. */
+static long record(void)
 {
 	long n = 0;
 	int sig;
 
-	while (n < most && (sig = run_until_signal(PTRACE_SINGLESTEP)) == SIGTRAP)
-		n++;
-	return n < most && sig != SIGUSR2 ? -1 : n;
+	while (n < 1000000 && (sig = run_until_signal(PTRACE_SINGLESTEP)) == SIGTRAP)
+		trail[++n] = ptrace(PTRACE_PEEKUSER, worker_pid(victim), IP, 0);
+	check_eq(sig, SIGUSR2);
+	return n;
+}
+
+/* Run to an instruction; false if the call ends before. */
+static bool run_to(unsigned long ip)
+{
+	void *at = (void *)ip;
+	long text = ptrace(PTRACE_PEEKTEXT, worker_pid(victim), at, 0);
+	int sig;
+
+	check_eq(ptrace(PTRACE_POKETEXT, worker_pid(victim), at, (text & ~0xffl) | 0xcc), 0);
+	sig = run_until_signal(PTRACE_CONT);
+	check_eq(ptrace(PTRACE_POKETEXT, worker_pid(victim), at, text), 0);
+	check(sig == SIGTRAP || sig == SIGUSR2);
+	if (sig != SIGTRAP)
+		return false;
+	check_eq(ptrace(PTRACE_POKEUSER, worker_pid(victim), IP, at), 0);
+	return true;
+}
+
+/* Run to where the worker was after @n instructions; false if the call ends before. */
+static bool run_instructions(long n)
+{
+	bool stands = false;
+
+	for (long i = 1; i <= n; i++) {
+		if (trail[i] != trail[n])
+			continue;
+		/* The instruction is executed, and reached again. */
+		if (stands && run_until_signal(PTRACE_SINGLESTEP) != SIGTRAP)
+			return false;
+		stands = (stands && trail[i - 1] == trail[i]) || run_to(trail[n]);
+		if (!stands)
+			return false;
+	}
+	return true;
 }
 
 /* Notify the worker after @n instructions of a call; false if it has fewer. */
 static bool interrupt_at(int kind, long n, int32 value)
 {
 	int32 word;
-	long steps;
 
 	begin_call(kind, value);
-	steps = step(n);
-	check(steps >= 0);
-	if (steps < n) {
+	if (!run_instructions(n)) {
 		end_call(1000);
 		return false;
 	}
@@ -204,7 +244,7 @@ static void every_instruction(int kind, bool stores)
 	check_eq(ptrace(PTRACE_SEIZE, worker_pid(victim), 0, 0), 0);
 	/* How long is it? */
 	begin_call(kind, 0);
-	total = step(1000000);
+	total = record();
 	end_call(1000);
 	if (total > places)
 		stride = total / places + 1;
