@@ -88,14 +88,6 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
-# Notifications, and threads of libvmmc and libdd, under ThreadSanitizer.
-$(SELFTEST_DIR)/vm_tsan: $(LIBDD_SRCS) $(wildcard lib/vmmc/*.c lib/*/*.h include/*.h) \
-		$(addprefix selftests/,vmmc/vm_notify.c vmmc/vm.c lib/worker.c lib/tap.c)
-	@mkdir -p $(@D)
-	clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
-		$(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
-		lib/mem) -o $@ $(filter %.c,$^)
-
 # One of them uses both libraries.
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/sbl/%.o \
@@ -108,6 +100,12 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
 		  $(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
 		  lib/mem) -o $@ $(filter %.c,$^)
+
+$(SELFTEST_DIR)/vm_tsan: $(LIBDD_SRCS) $(wildcard lib/vmmc/*.c lib/*/*.h include/*.h) \
+		selftests/vmmc/vm_notify.c selftests/vmmc/vm.c selftests/lib/worker.c \
+		selftests/lib/tap.c
+	@mkdir -p $(@D)
+	$(TSAN)
 
 $(SELFTEST_DIR)/sb_tsan: $(LIBDD_SRCS) $(wildcard lib/sbl/*.c lib/*/*.h include/*.h) \
 		selftests/sbl/sb_stress.c selftests/sbl/sb.c selftests/lib/worker.c \
