@@ -389,6 +389,7 @@ static void in_child(void)
 	sent = 0;
 	sbl_maps = 0;
 	updating = false;
+	ddi_upcall_leave();
 }
 
 /* Stores are sent also if the program returns from main() or calls exit(). */

@@ -71,6 +71,25 @@ static int child_status(int (*child)(void))
 	return status;
 }
 
+static Int32 noted[WORDS] __attribute__((aligned(PAGE)));
+static Int32 notes;
+
+static void note(Int32 *where, Int32 what)
+{
+	__atomic_store_n(&notes, where - noted + what, __ATOMIC_RELEASE);
+}
+
+/* The child's own notifications. */
+static bool child_is_notified(void)
+{
+	Int32 *at;
+	int n;
+
+	return !SBL_ExportRecvBuf(noted, WORDS, 2, note, 0) &&
+	       !SBL_ImportRecvBuf(SBL_MyNode(), SBL_MySquid(), 2, &at, &n) &&
+	       !SBL_SendMsgWithNotify(&(Int32){ 30 }, at + 4, 1) && arrives(&notes, 34);
+}
+
 static int child_stores(void)
 {
 	Int32 word = 1;
@@ -88,7 +107,9 @@ static int child_stores(void)
 	    SBL_Map(memory, proxy, WORDS, 0))
 		return 3;
 	store(memory + 9, 99);
-	return arrives(board + 10 * WORDS + 9, 99) ? 0 : 4;
+	if (!arrives(board + 10 * WORDS + 9, 99))
+		return 4;
+	return child_is_notified() ? 0 : 5;
 }
 
 TEST(SBL_16_a_child_of_fork_has_a_copy)
