@@ -122,11 +122,11 @@ TEST(SBL_12_SBL_21_a_hostile_importer_reaches_the_buffer_and_nothing_else)
 
 static Int32 buffer[WORDS] __attribute__((aligned(PAGE)));
 static int handled, disorder;
+static Int32 last[2];
 
 /* Words 0 and 1 are of two importers, which count. */
 static void in_order(Int32 *where, Int32 what)
 {
-	static Int32 last[2];
 	int from = where - buffer;
 
 	if (from < 0 || from > 1 || what <= last[from])
@@ -134,6 +134,11 @@ static void in_order(Int32 *where, Int32 what)
 	else
 		last[from] = what;
 	__atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
+}
+
+static bool both_send(void)
+{
+	return __atomic_load_n(&last[0], __ATOMIC_RELAXED) && __atomic_load_n(&last[1], __ATOMIC_RELAXED);
 }
 
 /* Until the export ends. */
@@ -179,6 +184,7 @@ TEST(SBL_22_SBL_28_a_flood_does_not_stop_the_exporter)
 	for (int i = 0; i < 2; i++)
 		worker_begin(floods[i], job_flood, SBL_MySquid(), 4 * i,
 			     far ? atoi(getenv("DDP_OWN_NODE")) : 0);
+	check(soon(both_send));
 	for (int i = 1; i <= 300; i++) {
 		check_eq(SBL_SendMsg(&i, proxy + 1, 1), SBL_Success);
 		if (i % 10 == 0) {
