@@ -15,7 +15,7 @@
 
 #include "end.h"
 
-static struct st_table ends = { .size = sizeof(struct st_end), .max = ST_HANDLES };
+static struct st_table ends = { .size = sizeof(struct st_end), .shift = ST_SHIFT(ST_HANDLES) };
 
 static struct st_end *end_of(struct st_name *name)
 {
@@ -236,7 +236,8 @@ int st_end_open(struct st_end *e)
 	e->service = 0;
 	e->conn = 0;
 	e->reset = false;
-	e->messages = 0;
+	e->slot = 0;
+	e->sources = 0;
 	e->submitted = 0;
 	e->counted = 0;
 	e->busy = NULL;

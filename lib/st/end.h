@@ -29,6 +29,7 @@
 #define ST_API		__attribute__((visibility("default")))
 #define ST_HANDLES	4096
 #define ST_OPTIONS	(ST_OPT_RX_DROPPED + 1)
+#define ST_SOURCES	(4096 / ST_SLOT_SIZE - 1)
 #define ST_SLICE_NS	50000000	/* how often a call that waits for another thread looks around */
 
 /**
@@ -73,11 +74,12 @@ struct st_answer;
  * @far: the other end is on another node
  * @reset: the other end has closed; atomic
  * @ring: slots of the other end's messages, @slots of them
- * @out: where a message is composed; @order
+ * @out: where messages are composed; @order
+ * @sources: slots there, after the first one, that no message under way uses; @order
  * @remote: parameters of the other end
  * @window: unread messages that it permits
  * @order: one sender at a time
- * @messages: sent, with the hello; @order
+ * @slot: where the next message goes, of @slots; @order
  * @submitted: headers and STUs that were accepted; atomic
  * @waiting: calls that wait for it; atomic
  * @counted: the largest result of st_flush(); @lock
@@ -119,10 +121,11 @@ struct st_end {
 	char *ring;
 	unsigned int slots;
 	struct st_slot *out;
+	unsigned int sources;
 	struct st_hello remote;
 	unsigned int window;
 	struct ddi_lock order;
-	uint64_t messages;
+	unsigned int slot;
 	int64_t submitted;
 	unsigned int waiting;
 	int64_t counted;

@@ -48,7 +48,7 @@ struct st_map {
 	struct st_map **link;
 };
 
-static struct st_table maps = { .size = sizeof(struct st_map), .max = MAPS };
+static struct st_table maps = { .size = sizeof(struct st_map), .shift = ST_SHIFT(MAPS) };
 
 static void map_child(struct st_name *name)
 {

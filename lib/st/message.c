@@ -9,14 +9,26 @@
 
 #include "message.h"
 
+/*
+ * The kernel sends a slot to another node as it is, and perhaps again later. So each one is used once,
+ * from the last one on, and all are used again when no message is under way. When only the first one
+ * is left, the kernel sends a copy of that.
+ */
+struct st_slot *st_message_slot(struct st_end *e)
+{
+	if (e->far && !e->sources && dd_done(e->h, e->conn, DD_DONE_SENT, 0) == 1)
+		e->sources = ST_SOURCES;
+	return &e->out[e->sources];
+}
+
 int st_message_send(struct st_end *e, unsigned int len)
 {
-	/* To another node the kernel sends a copy, since the slot is used again at once. */
-	unsigned int options = e->far ? DD_SEND_UNWIRED : 0;
-	size_t to = e->messages % e->slots * ST_SLOT_SIZE;
+	unsigned int options = e->far && !e->sources ? DD_SEND_UNWIRED : 0;
+	size_t to = e->slot * ST_SLOT_SIZE;
 	int ret;
 
-	while ((ret = dd_send(e->h, e->conn, e->out, len, to, options, NULL, 0)) == -ENOTREADY) {
+	while ((ret = dd_send(e->h, e->conn, &e->out[e->sources], len, to, options, NULL, 0)) ==
+	       -ENOTREADY) {
 		/* st_close() closes the connection, which ends this wait. */
 		ret = dd_done(e->h, e->conn, DD_DONE_PLACED, DD_FOREVER);
 		if (ret < 0 || st_state(e) == ST_CLOSING)
@@ -24,7 +36,10 @@ int st_message_send(struct st_end *e, unsigned int len)
 	}
 	if (ret)
 		return st_errno(ret);
-	e->messages++;
+	if (e->sources)
+		e->sources--;
+	if (++e->slot == e->slots)
+		e->slot = 0;
 	return 0;
 }
 

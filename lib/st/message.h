@@ -10,9 +10,10 @@
 #include "end.h"
 
 /*
- * Send the @len bytes at st_end.out; waits while the other end's window is full. The caller holds
- * st_end.order, or no other thread sends. 0, ECONNRESET or another error.
+ * Where to compose the next message; and send its @len bytes, which waits while the other end's window
+ * is full: 0, ECONNRESET or another error. The caller holds st_end.order, or no other thread sends.
  */
+struct st_slot *st_message_slot(struct st_end *e);
 int st_message_send(struct st_end *e, unsigned int len);
 
 /*

@@ -20,6 +20,7 @@
 #define PORT_FIRST	49152		/* of those that the library chooses */
 #define HELLO_NS	5000000000ll	/* in which a client sends its parameters */
 #define ATTEMPTS	64		/* while clients or services of the name come and go */
+#define OUT_SIZE	((ST_SOURCES + 1) * ST_SLOT_SIZE)
 #define MAP_BYTES	(sizeof(struct st_map *))
 
 static unsigned int port_random(void)
@@ -50,7 +51,7 @@ static int begin(struct st_end *e)
 		return error;
 	ret = dd_alloc(e->h, ring_size(e), &ring);
 	if (!ret)
-		ret = dd_alloc(e->h, sizeof(*e->out), &out);
+		ret = dd_alloc(e->h, OUT_SIZE, &out);
 	if (ret)
 		return st_errno(ret);
 	e->ring = ring;
@@ -71,7 +72,7 @@ static int hello_send(struct st_end *e, int error)
 
 	for (int i = 0; i < ST_NONCE; i++)
 		hello.nonce[i] = e->nonce[i];
-	return st_message_send(e, st_pack_hello(e->out, &hello));
+	return st_message_send(e, st_pack_hello(st_message_slot(e), &hello));
 }
 
 /*
@@ -111,7 +112,8 @@ static int joined(struct st_end *e, int conn)
 	e->far = desc.node != dd_node(e->h);
 	e->window = desc.send_window;
 	e->slots = ST_SLOTS(e->window);
-	e->messages = 0;
+	e->slot = 0;
+	e->sources = 0;
 	return desc.peer_size < e->slots * ST_SLOT_SIZE ? EPROTO : 0;
 }
 
@@ -136,7 +138,7 @@ static int serve(struct st_end *e, unsigned int port, unsigned int flags)
 		.size = sizeof(attr), .maxconn = 1,
 		.flags = DD_ATTR_ACCEPT | DD_ATTR_CLOSE | DD_ATTR_DIRECT_ANY | flags,
 		.window = e->option[ST_OPT_RX_WINDOW_LOCAL], .recv = e->ring,
-		.recv_size = ring_size(e), .send = e->out, .send_size = sizeof(*e->out),
+		.recv_size = ring_size(e), .send = e->out, .send_size = OUT_SIZE,
 	};
 	char name[16];
 	int ret;
@@ -305,7 +307,7 @@ static int connect_once(struct st_end *e, int node, unsigned int port)
 		.size = sizeof(attr), .type = DD_TYPE_STREAM,
 		.flags = DD_ATTR_ANON | DD_ATTR_DIRECT_ANY | DD_ATTR_ERRNO,
 		.window = e->option[ST_OPT_RX_WINDOW_LOCAL], .recv = e->ring,
-		.recv_size = ring_size(e), .send = e->out, .send_size = sizeof(*e->out),
+		.recv_size = ring_size(e), .send = e->out, .send_size = OUT_SIZE,
 	};
 	char name[16];
 	int error, ret;

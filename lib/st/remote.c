@@ -165,7 +165,7 @@ int st_settle(struct st_end *e, bool wait)
 			error = ret;
 	}
 	while (wait && e->bad && !error && st_state(e) == ST_CONNECTED) {
-		error = st_message_send(e, st_pack(e->out, ST_KIND_BAD, &none, NULL));
+		error = st_message_send(e, st_pack(st_message_slot(e), ST_KIND_BAD, &none, NULL));
 		if (!error)
 			__atomic_sub_fetch(&e->bad, 1, __ATOMIC_RELAXED);
 	}

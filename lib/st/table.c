@@ -6,7 +6,6 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "table.h"
@@ -16,7 +15,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Bytes between the handles of two records; a record has a handle at every eighth, in turn. */
 static size_t stride(const struct st_table *t)
 {
-	return ST_SPACE / t->max;
+	return (size_t)1 << t->shift;
+}
+
+static unsigned int max(const struct st_table *t)
+{
+	return ST_SPACE >> t->shift;
 }
 
 static bool table_make(struct st_table *t)
@@ -24,7 +28,7 @@ static bool table_make(struct st_table *t)
 	void *base;
 
 	if (!t->record)
-		t->record = calloc(t->max, sizeof(*t->record));
+		t->record = calloc(max(t), sizeof(*t->record));
 	if (!t->record)
 		return false;
 	base = mmap(NULL, ST_SPACE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -50,7 +54,7 @@ static struct st_name *table_free(struct st_table *t)
 
 static struct st_name *table_grow(struct st_table *t)
 {
-	struct st_name *name = t->count < t->max ? calloc(1, t->size) : NULL;
+	struct st_name *name = t->count < max(t) ? calloc(1, t->size) : NULL;
 
 	if (name) {
 		name->index = t->count;
@@ -99,24 +103,6 @@ bool st_table_close(struct st_name *name, uintptr_t value)
 {
 	return __atomic_compare_exchange_n(&name->value, &value, 0, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
-}
-
-uintptr_t st_table_value(const struct st_table *t, const void *value)
-{
-	uintptr_t base = __atomic_load_n(&t->base, __ATOMIC_ACQUIRE), v = (uintptr_t)value;
-
-	if (value && v - base >= ST_SPACE)
-		memcpy(&v, value, sizeof(v));
-	return base && v - base < ST_SPACE ? v : 0;
-}
-
-struct st_name *st_table_find(const struct st_table *t, uintptr_t value)
-{
-	struct st_name *name = NULL;
-
-	if (value)
-		name = __atomic_load_n(&t->record[(value - t->base) / stride(t)], __ATOMIC_ACQUIRE);
-	return name && __atomic_load_n(&name->value, __ATOMIC_SEQ_CST) == value ? name : NULL;
 }
 
 void st_table_lock(void)

@@ -14,8 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ST_SPACE	((size_t)64 << 20)	/* bytes of handles of a table */
+#define ST_SHIFT(max)	__builtin_ctzl(ST_SPACE / (max))
 
 /**
  * struct st_name - the first member of a record
@@ -34,7 +36,7 @@ struct st_name {
 /**
  * struct st_table - records of one kind
  * @size: bytes in a record
- * @max: number of records, a power of two
+ * @shift: ST_SHIFT() of the number of records, which is a power of two
  * @record: array of @max; places are filled once
  * @base: first address of a handle
  * @count: places in use
@@ -43,7 +45,7 @@ struct st_name {
  */
 struct st_table {
 	size_t size;
-	unsigned int max;
+	unsigned int shift;
 	struct st_name **record;
 	uintptr_t base;
 	unsigned int count;
@@ -60,10 +62,24 @@ uintptr_t st_table_open(struct st_table *t, struct st_name *name);
 bool st_table_close(struct st_name *name, uintptr_t value);
 
 /* The handle that @value is or points to; 0 if it cannot be one. */
-uintptr_t st_table_value(const struct st_table *t, const void *value);
+static inline uintptr_t st_table_value(const struct st_table *t, const void *value)
+{
+	uintptr_t base = __atomic_load_n(&t->base, __ATOMIC_ACQUIRE), v = (uintptr_t)value;
+
+	if (value && v - base >= ST_SPACE)
+		memcpy(&v, value, sizeof(v));
+	return base && v - base < ST_SPACE ? v : 0;
+}
 
 /* The record of a handle, or NULL. */
-struct st_name *st_table_find(const struct st_table *t, uintptr_t value);
+static inline struct st_name *st_table_find(const struct st_table *t, uintptr_t value)
+{
+	struct st_name *name = NULL;
+
+	if (value)
+		name = __atomic_load_n(&t->record[(value - t->base) >> t->shift], __ATOMIC_ACQUIRE);
+	return name && __atomic_load_n(&name->value, __ATOMIC_SEQ_CST) == value ? name : NULL;
+}
 
 /* Lock out other threads, before fork() and while all records are walked. */
 void st_table_lock(void);

@@ -73,7 +73,7 @@ static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
 static int header_send(struct st_end *e, enum st_kind kind, const st_header_t *hdr,
 		       const void *pay, uint32_t n)
 {
-	int error = st_message_send(e, st_pack(e->out, kind, hdr, pay));
+	int error = st_message_send(e, st_pack(st_message_slot(e), kind, hdr, pay));
 
 	if (!error)
 		st_submitted(e, n);
