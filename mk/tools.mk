@@ -36,8 +36,8 @@ $(ST_SAMPLES): $(LIBDD_DIR)/dd/libst.so
 $(ST_SAMPLES): TOOL_LIBS = -L$(LIBDD_DIR)/dd -lst -Wl,-rpath,'$$ORIGIN/../lib/dd'
 $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
-$(call both,ddperf): $(LIBDD_DIR)/libvmmc.so
-$(call both,ddperf): TOOL_LIBS = -lvmmc -ljson-c -lm
+$(call both,ddperf): $(LIBDD_DIR)/libvmmc.so $(LIBDD_DIR)/dd/libst.a
+$(call both,ddperf): TOOL_LIBS = $(LIBDD_DIR)/dd/libst.a -lvmmc -ljson-c -lm
 
 $(TOOL_PROGS) $(TOOL_INSTALLED): $(LIBDD_LINK)
 	@mkdir -p $(@D)

@@ -35,7 +35,8 @@ lat() {
 			.p99 <= ."p99.9") and .iterations == 20) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
 		([.results[0].methods[].name] == ["dd", "dd-kernel", "flag", "shm", "futex",
-			"vm-writev", "vmmc", "unix-spin", "unix-block"])' ddperf lat -j $QUICK
+			"vm-writev", "vmmc", "st", "unix-spin", "unix-block", "tcp-spin",
+			"tcp-block"])' ddperf lat -j $QUICK
 }
 
 # shellcheck disable=SC2086 # words
@@ -44,7 +45,7 @@ bw() {
 		.parameters.unit == "MB/s" and .results[0].window == 3 and
 		([.results[0].methods[].name] ==
 			["dd", "dd-kernel", "shm", "memcpy", "futex",
-			"vm-writev"]) and
+			"vm-writev", "tcp-spin", "tcp-block"]) and
 		all(.results[0].methods[]; .rounds | spread)' \
 		ddperf bw -j $QUICK -w 3 --touch
 }

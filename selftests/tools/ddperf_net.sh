@@ -56,7 +56,7 @@ set_up() {
 # A message takes one packet, and some take another one.
 lat() {
 	report "$SPREAD $PATHS"'.test == "net lat" and
-		([.results[0].methods[].name] == ["dd", "vmmc", "tcp-spin", "tcp-block"]) and
+		([.results[0].methods[].name] == ["dd", "vmmc", "st", "tcp-spin", "tcp-block"]) and
 		all(.results[0].methods[]; (.rounds | spread) and .iterations == 200) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
 		(.results[0].methods[0].packets_per_message | . >= 1 and . < 4)' \
@@ -89,6 +89,13 @@ cost() {
 		report "$SPREAD"'.test == "net trip" and
 		([.results[0].methods[].name] == ["dd", "tcp-block"]) and
 		all(.results[0].methods[]; .rounds | spread)' $NET trip $QUICK
+}
+
+access() {
+	report "$SPREAD"'.test == "put" and .size == 65536 and
+		([.results[].name] == ["dd", "vmmc", "dd-unwired"]) and
+		all(.results[]; (.rounds, .ratio) | spread)' \
+		$NET put --node 2 -j -r 2 -n 20 -s 64K
 }
 
 conns() {
@@ -138,12 +145,13 @@ server_dies() {
 	exited $me 4 err && grep -q 'the other side went away' err
 }
 
-plan 11
+plan 12
 check "two nodes, and a server" set_up
 check "net lat" lat
 check "net bw, reading the payload" bw
 check "net lat of several sizes, net rate" sizes
 check "net insn, net trip" cost
+check "net put" access
 check "net conns" conns
 check "text reports" for_people
 check "no server, no peer" no_server

@@ -20,6 +20,7 @@
 #include "access.h"
 #include "dd_mem.h"
 #include "insn.h"
+#include "method.h"
 #include "pair.h"
 #include "process.h"
 #include "report.h"
@@ -29,7 +30,7 @@
 #define ROUND_BYTES	(64u << 20)
 #define ROUND_MOST	100000
 #define ROUND_FAR	500
-#define METHODS_MAX	5
+#define METHODS_MAX	6
 
 enum { DIRECT, KERNEL, SEGMENTS };
 
@@ -40,6 +41,7 @@ enum { DIRECT, KERNEL, SEGMENTS };
  * @count: number of segments, used in turn
  * @next: the one to be used
  * @local: wired memory of @size bytes
+ * @unwired: memory of @size bytes that is not wired
  * @shared: memory of both processes, at one address in both
  * @size: bytes of a request
  * @proxy: VMMC's address for memory of the exporter
@@ -51,6 +53,7 @@ struct access {
 	struct dd_mem **mem[SEGMENTS];
 	unsigned int count, next;
 	char *local;
+	char *unwired;
 	char *shared;
 	size_t size;
 	int32 *proxy;
@@ -99,8 +102,7 @@ void access_answer(struct side *s)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	tool_raise_memlock();
 	export_all(s, perf_open(), s->hello.size, s->hello.window);
-	if (!s->net)
-		words_serve(s, s->hello.size);
+	words_serve(s, s->hello.size);
 	pair_get(s, &end, sizeof(end));	/* exits when the client hangs up */
 	_exit(TOOL_OK);
 }
@@ -133,6 +135,8 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 	a->h = perf_open();
 	must(a->h, dd_alloc(a->h, perf_pages(size), (void **)&a->local), "memory");
 	memset(a->local, 1, size);
+	a->unwired = allocate(1, size);
+	memset(a->unwired, 1, size);
 	for (i = 0; i < METHODS_MAX; i++)
 		a->was[i] = allocate(a->count, sizeof(*a->was[i]));
 	for (i = 0; i < SEGMENTS; i++) {
@@ -144,8 +148,7 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 					     &a->mem[i][n]), "dd_import");
 		}
 	}
-	if (!s.net)
-		a->proxy = words_find(&s);
+	a->proxy = words_find(&s);
 }
 
 /* --- requests ------------------------------------------------------------- */
@@ -153,6 +156,12 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 static void dd_put_by(struct access *a, int i)
 {
 	must(a->h, dd_put(a->mem[i][a->next], a->local, a->size, 0, 0), "dd_put");
+}
+
+static void unwired_put_by(struct access *a, int i)
+{
+	(void)i;
+	must(a->h, dd_put(a->mem[KERNEL][a->next], a->unwired, a->size, 0, 0), "dd_put");
 }
 
 static void dd_get_by(struct access *a, int i)
@@ -170,14 +179,14 @@ static void dd_cas_by(struct access *a, int i)
 static void words_put_by(struct access *a, int i)
 {
 	(void)i;
-	words_must(vmmc_SendData((int32 *)a->local, a->proxy, words_in(a->size)),
+	words_must(vmmc_SendData((int32 *)a->unwired, a->proxy, words_in(a->size)),
 		   "vmmc_SendData");
 }
 
 static void words_get_by(struct access *a, int i)
 {
 	(void)i;
-	words_must(vmmc_GetData((int32 *)a->local, a->proxy, words_in(a->size)),
+	words_must(vmmc_GetData((int32 *)a->unwired, a->proxy, words_in(a->size)),
 		   "vmmc_GetData");
 }
 
@@ -225,17 +234,26 @@ static const struct {
 	struct {
 		const char *name;
 		void (*run)(struct access *a, int i);
-	} methods[METHODS_MAX];	/* the first is that between nodes */
+		int where;	/* HERE, NET or both */
+	} methods[METHODS_MAX];
 } verbs[] = {
 	{ "put", "write to another process",
-	  { { "dd", dd_put_by }, { "dd-kernel", dd_put_by }, { "memcpy", shm_put },
-	    { "vm-writev", vm_put }, { "vmmc", words_put_by } } },
+	  { { "dd", dd_put_by, HERE | NET }, { "dd-kernel", dd_put_by, HERE },
+	    { "memcpy", shm_put, HERE }, { "vm-writev", vm_put, HERE },
+	    { "vmmc", words_put_by, HERE | NET }, { "dd-unwired", unwired_put_by, NET } } },
 	{ "get", "read from another process",
-	  { { "dd", dd_get_by }, { "dd-kernel", dd_get_by }, { "memcpy", shm_get },
-	    { "vm-readv", vm_get }, { "vmmc", words_get_by } } },
+	  { { "dd", dd_get_by, HERE | NET }, { "dd-kernel", dd_get_by, HERE },
+	    { "memcpy", shm_get, HERE }, { "vm-readv", vm_get, HERE },
+	    { "vmmc", words_get_by, HERE | NET } } },
 	{ "cas", "compare and swap a word of another process",
-	  { { "dd", dd_cas_by }, { "dd-kernel", dd_cas_by }, { "cmpxchg", shm_cas } } },
+	  { { "dd", dd_cas_by, HERE | NET }, { "dd-kernel", dd_cas_by, HERE },
+	    { "cmpxchg", shm_cas, HERE } } },
 };
+
+static bool takes_part(const struct perf_options *o, int verb, int m)
+{
+	return verbs[verb].methods[m].where & (o->node < 0 ? HERE : NET);
+}
 
 /* --- rounds and report ---------------------------------------------------- */
 
@@ -248,7 +266,7 @@ static uint64_t round_count(const struct perf_options *o)
 	return n > ROUND_MOST ? o->node >= 0 ? ROUND_FAR : ROUND_MOST : n;
 }
 
-static void report(const struct perf_options *o, int verb, int n, uint64_t count,
+static void report(const struct perf_options *o, int verb, uint64_t count,
 		   double rounds[METHODS_MAX][10000])
 {
 	struct json_object *j = o->json ? report_json(verbs[verb].verb, o) : NULL;
@@ -262,7 +280,9 @@ static void report(const struct perf_options *o, int verb, int n, uint64_t count
 		print_spread(12, NULL, 0, NULL);
 		printf(" %9s %9s\n", "MB/s", "dd/this");
 	}
-	for (m = 0; m < n; m++) {
+	for (m = 0; m < METHODS_MAX; m++) {
+		if (!takes_part(o, verb, m))
+			continue;
 		spread_of_ratio(&s, rounds[m], NULL, o->rounds);
 		spread_of_ratio(&ratio, rounds[0], rounds[m], o->rounds);
 		if (!o->json) {
@@ -294,19 +314,19 @@ static int perf_access(int verb, const struct perf_options *options)
 	uint64_t count = round_count(&o), i, before;
 	struct access a;
 	unsigned int r;
-	int m, n = 1;
+	int m;
 
 	choose_cpus(&o);
 	if (!o.json)
 		report_head(verbs[verb].verb, &o);
 	access_open(&a, &o, o.size);
-	while (o.node < 0 && n < METHODS_MAX && verbs[verb].methods[n].name)
-		n++;
 	/* The first round does not count. */
 	for (r = 0; r <= o.rounds; r++) {
-		for (m = 0; m < n; m++) {
+		for (m = 0; m < METHODS_MAX; m++) {
 			void (*run)(struct access *a, int i) = verbs[verb].methods[m].run;
 
+			if (!takes_part(&o, verb, m))
+				continue;
 			before = tool_now();
 			for (i = 0; i < count; i++) {
 				run(&a, m);
@@ -317,7 +337,7 @@ static int perf_access(int verb, const struct perf_options *options)
 				rounds[m][r - 1] = (double)(tool_now() - before) / count;
 		}
 	}
-	report(&o, verb, n, count, rounds);
+	report(&o, verb, count, rounds);
 	dd_shutdown(a.h);
 	if (a.other > 0) {
 		kill(a.other, SIGKILL);

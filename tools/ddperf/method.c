@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "headers.h"
 #include "method.h"
 #include "pair.h"
 #include "process.h"
@@ -252,15 +253,15 @@ static char *futex_get(struct side *s, size_t size)
 	return payload_of(s, !s->me);
 }
 
-/* --- sockets: UNIX within a node, TCP between nodes ----------------------- */
+/* --- sockets --------------------------------------------------------------- */
 
-static void socket_put(struct side *s, size_t size, int flags)
+static void socket_put(struct side *s, int fd, size_t size, int flags)
 {
 	const char *p = s->buffer;
 	ssize_t n;
 
 	while (size) {
-		n = send(s->socket, p, size, MSG_NOSIGNAL | flags);
+		n = send(fd, p, size, MSG_NOSIGNAL | flags);
 		if (n < 0 && errno != EAGAIN)
 			failed(s, "send", errno);
 		if (n < 0) {
@@ -272,13 +273,13 @@ static void socket_put(struct side *s, size_t size, int flags)
 	}
 }
 
-static char *socket_get(struct side *s, size_t size, int flags)
+static char *socket_get(struct side *s, int fd, size_t size, int flags)
 {
 	char *p = s->buffer;
 	ssize_t n;
 
 	while (size) {
-		n = recv(s->socket, p, size, flags);
+		n = recv(fd, p, size, flags);
 		if (!n)
 			failed(s, "recv", -ECONNCLOSE);
 		if (n < 0 && errno != EAGAIN)
@@ -293,19 +294,21 @@ static char *socket_get(struct side *s, size_t size, int flags)
 	return s->buffer;
 }
 
-#define SOCKET(name, flags)						\
+#define SOCKET(name, member, flags)					\
 static void name##_put(struct side *s, size_t size)			\
 {									\
-	socket_put(s, size, flags);					\
+	socket_put(s, s->member, size, flags);				\
 }									\
 									\
 static char *name##_get(struct side *s, size_t size)			\
 {									\
-	return socket_get(s, size, flags);				\
+	return socket_get(s, s->member, size, flags);			\
 }
 
-SOCKET(spin, MSG_DONTWAIT)
-SOCKET(block, 0)
+SOCKET(unix_spin, packet, MSG_DONTWAIT)
+SOCKET(unix_block, packet, 0)
+SOCKET(tcp_spin, tcp, MSG_DONTWAIT)
+SOCKET(tcp_block, tcp, 0)
 
 /* --- all of them ---------------------------------------------------------- */
 
@@ -330,14 +333,16 @@ const struct method methods[METHODS] = {
 	  EVERY, HERE, WAITS_SPINNING, 0, vm_put, wait_for_post },
 	{ "vmmc", "vmmc_SendData(), whose last word the receiver spins for",
 	  BIT(TEST_LAT), HERE | NET, WAITS_SPINNING, 0, words_put, words_get },
+	{ "st", "st_tx() and st_rx() of a header, with its payload above 40 bytes",
+	  BIT(TEST_LAT), HERE | NET, WAITS_SPINNING, HEADERS_LIMIT, headers_put, headers_get },
 	{ "unix-spin", "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
-	  EVERY, HERE, WAITS_SPINNING, PACKET_LIMIT, spin_put, spin_get },
+	  EVERY, HERE, WAITS_SPINNING, PACKET_LIMIT, unix_spin_put, unix_spin_get },
 	{ "unix-block", "UNIX SOCK_SEQPACKET, blocking",
-	  EVERY, HERE, WAITS_ASLEEP, PACKET_LIMIT, block_put, block_get },
+	  EVERY, HERE, WAITS_ASLEEP, PACKET_LIMIT, unix_block_put, unix_block_get },
 	{ "tcp-spin", "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
-	  EVERY, NET, WAITS_SPINNING, 0, spin_put, spin_get },
+	  EVERY, HERE | NET, WAITS_SPINNING, 0, tcp_spin_put, tcp_spin_get },
 	{ "tcp-block", "TCP with TCP_NODELAY, blocking",
-	  EVERY | COST, NET, WAITS_ASLEEP, 0, block_put, block_get },
+	  EVERY | COST, HERE | NET, WAITS_ASLEEP, 0, tcp_block_put, tcp_block_get },
 };
 
 static bool is_called(const struct method *m, const char *word, size_t len)

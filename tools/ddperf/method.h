@@ -40,7 +40,7 @@ struct method {
 	char *(*recv)(struct side *s, size_t size);
 };
 
-#define METHODS	12
+#define METHODS	13
 
 /* Direct deposit is the first one. */
 extern const struct method methods[METHODS];

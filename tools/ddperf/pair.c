@@ -220,23 +220,51 @@ void pair_accept(struct side *s)
 		accept_link(s, i);
 }
 
+static void no_delay(int fd)
+{
+	int one = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+/* A TCP connection over the loopback device. */
+static void tcp_pair(int pair[2])
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(a);
+
+	pair[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, 1) ||
+	    getsockname(fd, (struct sockaddr *)&a, &len) ||
+	    connect(pair[0], (struct sockaddr *)&a, len) ||
+	    (pair[1] = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) < 0)
+		perf_die("TCP over loopback");
+	close(fd);
+	no_delay(pair[0]);
+	no_delay(pair[1]);
+}
+
 pid_t pair_fork(struct side *s, pair_answer *answer)
 {
-	int control[2], packet[2];
+	int control[2], packet[2], tcp[2];
 	pid_t client = getpid(), pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet) < 0)
 		perf_die("socketpair");
+	tcp_pair(tcp);
 	pid = fork();
 	if (pid < 0)
 		perf_die("fork");
 	s->me = !pid;
 	s->other = pid ? pid : client;
 	s->control = control[s->me];
-	s->socket = packet[s->me];
+	s->packet = packet[s->me];
+	s->tcp = tcp[s->me];
 	close(control[!s->me]);
 	close(packet[!s->me]);
+	close(tcp[!s->me]);
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -245,16 +273,9 @@ pid_t pair_fork(struct side *s, pair_answer *answer)
 	_exit(TOOL_OK);
 }
 
-static void no_delay(int fd)
-{
-	int one = 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
 static void serve_client(int control, pair_answer *const answers[NET_KINDS])
 {
-	struct side s = { .me = 1, .net = true, .control = control, .socket = control };
+	struct side s = { .me = 1, .net = true, .control = control, .tcp = control };
 	struct greeting g;
 
 	no_delay(control);
@@ -357,7 +378,7 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size, pair_a
 	map_memory(s);
 	/* The server first: a handle is not inherited. */
 	if (s->net) {
-		s->control = s->socket = net_connect(o, NET_PAIR);
+		s->control = s->tcp = net_connect(o, NET_PAIR);
 		pair_put(s, &s->hello, sizeof(s->hello));
 	} else {
 		pair_fork(s, answer);

@@ -85,7 +85,8 @@ struct link {
  * @node: number of the server's node
  * @hello: parameters
  * @control: socket for commands
- * @socket: what "unix" and "tcp" send by; between nodes this is @control
+ * @packet: what "unix" sends by, within a node
+ * @tcp: what "tcp" sends by; between nodes this is @control
  * @shared: memory of both sides, within a node
  * @buffer: private memory for two messages, at one address in both processes
  * @posted: messages sent with the counters of @shared
@@ -102,7 +103,8 @@ struct side {
 	int node;
 	struct hello hello;
 	int control;
-	int socket;
+	int packet;
+	int tcp;
 	struct shared *shared;
 	char *buffer;
 	uint64_t posted;
