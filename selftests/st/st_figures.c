@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * st_figures.c - ST: what headers and Data cost, in time and instructions of the program
+ * st_figures.c - ST: what headers and Data cost, in time, instructions and system calls
  *
  * One process has both ends of two connections, of ST and of libdd, on the direct path: so no
- * other processor, and no wait, is part of the figures. It executes a call one instruction at a
- * time; a longer series of calls less a shorter one is what one of them costs.
+ * other processor, and no wait, is part of the figures. It executes a call one instruction, or from
+ * one system call to the next, at a time; a longer series of calls less a shorter one is what one of
+ * them costs.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -186,7 +187,8 @@ static int stopped(void)
 	return waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
 }
 
-static long instructions(enum kind kind, int times)
+/* How often a series of calls stops, with PTRACE_SINGLESTEP or PTRACE_SYSCALL. */
+static long stops(enum __ptrace_request request, enum kind kind, int times)
 {
 	pid_t pid = other()->pid;
 	long n = 0;
@@ -195,7 +197,7 @@ static long instructions(enum kind kind, int times)
 	peer_begin(other(), job_call, kind, times, 0);
 	check_eq(stopped(), SIGUSR1);
 	do {
-		ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+		ptrace(request, pid, 0, 0);
 		sig = stopped();
 		n += sig == SIGTRAP;
 	} while (sig == SIGTRAP);
@@ -207,7 +209,7 @@ static long instructions(enum kind kind, int times)
 
 static long cost(enum kind kind)
 {
-	return (instructions(kind, 30) - instructions(kind, 10)) / 20;
+	return (stops(PTRACE_SINGLESTEP, kind, 30) - stops(PTRACE_SINGLESTEP, kind, 10)) / 20;
 }
 
 TEST(ST_38_ST_44_cost_of_headers_and_data)
@@ -220,6 +222,9 @@ TEST(ST_38_ST_44_cost_of_headers_and_data)
 	check_eq(ptrace(PTRACE_SEIZE, other()->pid, 0, 0), 0);
 	for (int kind = 0; kind < DD_DATA; kind++)
 		n[kind] = cost(kind);
+	/* The receiver does not sleep, so there is no system call. */
+	for (int kind = 0; kind < KINDS; kind++)
+		check_eq(stops(PTRACE_SYSCALL, kind, 30), stops(PTRACE_SYSCALL, kind, 10));
 	for (int kind = 0; kind < KINDS; kind++)
 		printf("# %s: %.1f ns\n", names[kind], best[kind] / 100.);
 	for (int kind = 0; kind < DD_DATA; kind++)
