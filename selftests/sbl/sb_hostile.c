@@ -304,7 +304,7 @@ TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 {
 	struct worker *honest = worker_new(THERE);
 	Int32 *good;
-	int n;
+	int n, code;
 
 	memset(board, 0, BOARD * 4);
 	check_eq(worker_do(honest, job_plain_export, 0, WORDS, 2), SBL_Success);
@@ -325,7 +325,9 @@ TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 		for (int i = 1; i <= 20; i++)
 			others_go_on(good, 100 * kind + i);
 		worker_end(owner);
-		check_eq(SBL_Unmap(memory), SBL_EBadIbufState);
+		code = SBL_Unmap(memory);
+		/* All may be under way to the other node. */
+		check(code == SBL_EBadIbufState || (far && code == SBL_Success));
 		check_eq(memory[98], 100 * kind + 98);
 		check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 	}
