@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 VM=selftests/vm
 LOGS=build/demo
 STEPS=(module dd-echo-server dd-rpc-client dd-sum-server dd-sum-client
-	dd-stream-send dd-epoll-server ddctl ddcp ddperf nodes rmem vmmc sbl end)
+	dd-stream-send dd-epoll-server ddctl ddcp ddperf nodes rmem vmmc sbl st end)
 PARTS=6
 RUNNER=${DD_DEMO_RUN:-$VM/run.sh}	# replaced when this script is tested
 part=0

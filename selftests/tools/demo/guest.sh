@@ -188,6 +188,31 @@ between_nodes() {
 	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq .packets_lost)" -gt 0 ]
 }
 
+read_blocks() { (user_runs bob st-store read "$(cluster_address 2)" 2003 10 245) >"$WORK/received"; }
+
+# On the network of between_nodes.
+block_store() {
+	local receiver store=$WORK/in/file
+
+	title "ST: blocks of a file at node 2, written and read by node 1"
+	mkdir -m 777 "$WORK/in"
+	head -c 1000000 /dev/urandom >"$WORK/sent"
+	receiver=$(cluster_address 2)
+	NODE=2
+	serve alice st-store serve 2003 "$store"
+	NODE=1
+	as bob st-store write "$receiver" 2003 10 <"$WORK/sent"
+	echo "bob@node1\$ st-store read $receiver 2003 10 245 >received"
+	# The store listens again when it has found that the writer has closed.
+	wait_for read_blocks || die "the store answers no second client"
+	NODE=
+	cmp "$WORK/sent" <(head -c 1000000 "$WORK/received")
+	cmp "$WORK/sent" <(tail -c 1000000 "$store")
+	stop $server
+	rm -r "$WORK/sent" "$WORK/received" "$WORK/in"
+	done_with st
+}
+
 exports() { ddctl segment | grep -qw "$1"; }
 
 # shared NAME COMMAND...: start it in the background, as $server, and wait until it has
@@ -321,6 +346,7 @@ tables
 copy_file
 performance
 between_nodes
+block_store
 mapped_memory
 blackboard
 remote_memory
