@@ -93,7 +93,7 @@ cost() {
 
 access() {
 	report "$SPREAD"'.test == "put" and .size == 65536 and
-		([.results[].name] == ["dd", "vmmc", "dd-unwired"]) and
+		([.results[].name] == ["dd", "vmmc", "dd-pinned", "dd-unwired"]) and
 		all(.results[]; (.rounds, .ratio) | spread)' \
 		$NET put --node 2 -j -r 2 -n 20 -s 64K
 }

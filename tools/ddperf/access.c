@@ -30,7 +30,7 @@
 #define ROUND_BYTES	(64u << 20)
 #define ROUND_MOST	100000
 #define ROUND_FAR	500
-#define METHODS_MAX	6
+#define METHODS_MAX	7
 
 enum { DIRECT, KERNEL, SEGMENTS };
 
@@ -40,7 +40,8 @@ enum { DIRECT, KERNEL, SEGMENTS };
  * @mem: imports of @count segments each: mapped if possible, and by the kernel
  * @count: number of segments, used in turn
  * @next: the one to be used
- * @local: wired memory of @size bytes
+ * @local: wired memory of @size bytes that dd_alloc() has made, in large pages
+ * @pinned: wired memory of @size bytes, wired by dd_pin()
  * @unwired: memory of @size bytes that is not wired
  * @shared: memory of both processes, at one address in both
  * @size: bytes of a request
@@ -53,6 +54,7 @@ struct access {
 	struct dd_mem **mem[SEGMENTS];
 	unsigned int count, next;
 	char *local;
+	char *pinned;
 	char *unwired;
 	char *shared;
 	size_t size;
@@ -135,6 +137,9 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 	a->h = perf_open();
 	must(a->h, dd_alloc(a->h, perf_pages(size), (void **)&a->local), "memory");
 	memset(a->local, 1, size);
+	a->pinned = allocate(1, perf_pages(size));
+	memset(a->pinned, 1, size);
+	must(a->h, dd_pin(a->h, a->pinned, perf_pages(size)), "dd_pin");
 	a->unwired = allocate(1, size);
 	memset(a->unwired, 1, size);
 	for (i = 0; i < METHODS_MAX; i++)
@@ -156,6 +161,12 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 static void dd_put_by(struct access *a, int i)
 {
 	must(a->h, dd_put(a->mem[i][a->next], a->local, a->size, 0, 0), "dd_put");
+}
+
+static void pinned_put_by(struct access *a, int i)
+{
+	(void)i;
+	must(a->h, dd_put(a->mem[KERNEL][a->next], a->pinned, a->size, 0, 0), "dd_put");
 }
 
 static void unwired_put_by(struct access *a, int i)
@@ -240,7 +251,8 @@ static const struct {
 	{ "put", "write to another process",
 	  { { "dd", dd_put_by, HERE | NET }, { "dd-kernel", dd_put_by, HERE },
 	    { "memcpy", shm_put, HERE }, { "vm-writev", vm_put, HERE },
-	    { "vmmc", words_put_by, HERE | NET }, { "dd-unwired", unwired_put_by, NET } } },
+	    { "vmmc", words_put_by, HERE | NET }, { "dd-pinned", pinned_put_by, NET },
+	    { "dd-unwired", unwired_put_by, NET } } },
 	{ "get", "read from another process",
 	  { { "dd", dd_get_by, HERE | NET }, { "dd-kernel", dd_get_by, HERE },
 	    { "memcpy", shm_get, HERE }, { "vm-readv", vm_get, HERE },
