@@ -23,7 +23,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan vm_tsan intruder)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -100,12 +100,6 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
 		  $(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
 		  lib/mem) -o $@ $(filter %.c,$^)
-
-$(SELFTEST_DIR)/vm_tsan: $(LIBDD_SRCS) $(wildcard lib/vmmc/*.c lib/*/*.h include/*.h) \
-		selftests/vmmc/vm_notify.c selftests/vmmc/vm.c selftests/lib/worker.c \
-		selftests/lib/tap.c
-	@mkdir -p $(@D)
-	$(TSAN)
 
 $(SELFTEST_DIR)/sb_tsan: $(LIBDD_SRCS) $(wildcard lib/sbl/*.c lib/*/*.h include/*.h) \
 		selftests/sbl/sb_stress.c selftests/sbl/sb.c selftests/lib/worker.c \
