@@ -43,6 +43,10 @@ static void end_child(struct st_name *name)
 	if (e->h)
 		close(e->wake);
 	e->h = NULL;
+	e->map = NULL;
+	e->maps = NULL;
+	e->import = NULL;
+	e->answers = NULL;
 	e->users = 0;
 	e->draining = 0;
 	e->port = 0;

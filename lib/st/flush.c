@@ -140,17 +140,15 @@ ST_API int st_flush(st_chandle_t *chandle, int64_t threshold, int64_t *count)
 {
 	struct st_end *e = st_enter(chandle);
 	int64_t n = 0;
-	int error = 0;
+	int error;
 
 	if (!e)
 		return EBADF;
 	if (st_state(e) != ST_CONNECTED)
-		error = ENOTCONN;
-	else if (threshold < -1)
+		return st_leave(e, ENOTCONN);
+	error = flush(e, threshold < -1 ? 0 : threshold, &n);
+	if (threshold < -1)
 		error = EINVAL;
-	if (error)
-		return st_leave(e, error);
-	error = flush(e, threshold, &n);
 	if (count)
 		*count = n;
 	return st_leave(e, error);

@@ -247,6 +247,21 @@ static int client_greet(struct st_end *e, int conn)
 	return hello_send(e, 0) ? ENOTCONN : established(e);
 }
 
+/* Listen with memory of its own: the kernel may still use that of the former client. */
+static int listen_again(struct st_end *e)
+{
+	int error;
+
+	st_end_clear(e);
+	error = begin(e);
+	if (!error)
+		error = serve(e, e->iana, DD_ATTR_SHARED);
+	if (error)
+		st_end_clear(e);
+	return error;
+}
+
+/* On error the handle still listens, or, if that was not possible, is clear. */
 static int accept_client(struct st_end *e)
 {
 	int conn, error, again;
@@ -260,8 +275,7 @@ static int accept_client(struct st_end *e)
 			return 0;
 		if (st_state(e) == ST_CLOSING)
 			return ECONNRESET;
-		dd_unserve(e->h, e->service);
-		again = serve(e, e->iana, DD_ATTR_SHARED);
+		again = listen_again(e);
 		if (again)
 			return again;
 	} while (error != EPROTO && error != ENOMEM);
@@ -279,7 +293,7 @@ ST_API int st_accept(st_chandle_t chandle)
 	if (error)
 		return st_leave(e, error);
 	error = accept_client(e);
-	return st_leave(e, st_open_end(e, ST_LISTENING, ST_CONNECTED, error));
+	return st_leave(e, st_open_end(e, e->h ? ST_LISTENING : ST_IDLE, ST_CONNECTED, error));
 }
 
 /* ---- the connecting end ---------------------------------------------------- */
@@ -323,10 +337,7 @@ static int connect_once(struct st_end *e, int node, unsigned int port)
 		error = hello_wait(e, -1);
 	if (!error)
 		return e->remote.error ? (int)e->remote.error : established(e);
-	if (error != ECONNRESET)
-		return error;
-	dd_close(e->h, e->conn);
-	return st_state(e) == ST_CLOSING ? ECONNRESET : EAGAIN;
+	return error == ECONNRESET && st_state(e) != ST_CLOSING ? EAGAIN : error;
 }
 
 static int connect_open(struct st_end *e, const char *hostname, unsigned int port)
@@ -340,12 +351,19 @@ static int connect_open(struct st_end *e, const char *hostname, unsigned int por
 		  port_random();
 	if (error)
 		return error;
-	if (node < 0)
-		return EHOSTUNREACH;
+	return node < 0 ? EHOSTUNREACH : connect_once(e, node, port);
+}
+
+/* Each attempt has memory of its own: the kernel may still use that of the former one. */
+static int connect_try(struct st_end *e, const char *hostname, unsigned int port)
+{
+	int error;
+
 	for (int i = 0; i < ATTEMPTS; i++) {
-		error = connect_once(e, node, port);
+		error = connect_open(e, hostname, port);
 		if (error != EAGAIN)
 			return error;
+		st_end_clear(e);
 	}
 	return ECONNREFUSED;
 }
@@ -366,7 +384,7 @@ ST_API int st_connect(st_chandle_t chandle, const char *hostname, const char *se
 	if (!error && !port)
 		error = EINVAL;
 	if (!error)
-		error = connect_open(e, hostname, port);
+		error = connect_try(e, hostname, port);
 	if (error)
 		st_end_clear(e);
 	return st_leave(e, st_open_end(e, ST_IDLE, ST_CONNECTED, error));

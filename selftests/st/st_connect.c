@@ -107,28 +107,39 @@ TEST(ST_2_many_handles)
 	}
 }
 
+static void nothing(int sig)
+{
+}
+
+/* Handles of the parent are none. Returns what is wrong, as bits. */
+static int in_a_child(st_chandle_t idle, st_chandle_t live)
+{
+	st_header_t h = header(ST_OP_NOP), r;
+	st_chandle_t own;
+	int n, bad;
+
+	bad = st_getopt(idle, ST_OPT_BUFSIZE_LOCAL, &n) != EBADF || st_delete(idle) != EBADF;
+	bad |= (st_tx(&live, &h, NULL, 0, 0, 0) != EBADF || st_close(live) != EBADF ||
+		st_rx(&live, &r, NULL, NULL) != EBADF || st_delete(live) != EBADF) << 1;
+	bad |= (st_create(&own) || own == idle || own == live || st_delete(own)) << 2;
+	return bad;
+}
+
 TEST(ST_3_handles_of_a_parent)
 {
 	st_header_t h = header(ST_OP_NOP), r;
-	st_chandle_t c, live, own;
+	st_chandle_t idle, live;
 	int status = -1;
 	pid_t pid;
 
 	live = joined(0);
-	OK(st_create(&c));
+	OK(st_create(&idle));
 	pid = fork();
-	if (!pid) {
-		int n, bad = st_getopt(c, ST_OPT_BUFSIZE_LOCAL, &n) != EBADF;
-
-		bad |= st_delete(c) != EBADF;
-		bad |= st_tx(&live, &h, NULL, 0, 0, 0) != EBADF || st_close(live) != EBADF ||
-		       st_rx(&live, &r, NULL, NULL) != EBADF || st_delete(live) != EBADF;
-		bad |= st_create(&own) || own == c || own == live || st_delete(own);
-		_exit(bad);
-	}
+	if (!pid)
+		_exit(in_a_child(idle, live));
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
-	OK(st_delete(c));
+	OK(st_delete(idle));
 	/* The parent's connection goes on. */
 	OK(st_tx(&live, &h, NULL, 0, 0, 0));
 	OK(o_rx(0, &r, NULL, -1));
@@ -711,10 +722,6 @@ TEST(ST_24_ST_48_10_a_payload_is_of_a_thread)
 	check(!memcmp(pay, got, ST_PAYLOAD));
 	OK(st_delete(c));
 	OK(o_delete(0));
-}
-
-static void nothing(int sig)
-{
 }
 
 TEST(ST_44_times)

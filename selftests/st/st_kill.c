@@ -27,12 +27,16 @@
 /* Calls of the processes. */
 enum step { CREATE, OPEN, ACCEPT, MAP, ANNOUNCE, READ, TRANSMIT, FLUSH, UNMAP, DELETE, STEPS };
 
-/* Shared by all processes. @doomed: before which call an end is to be killed, and 1; or 0. */
+/*
+ * Shared by all processes. @doomed: before which call an end is to be killed, and 1; or 0. @at: the
+ * last call.
+ */
 static struct {
 	volatile int stop;
 	volatile int connections;
 	volatile int headers;
 	volatile int doomed[2];
+	volatile int at[2];
 } *all;
 
 static int own;			/* end of this process: 1 serves */
@@ -42,6 +46,7 @@ static st_chandle_t c;
 
 static void before(enum step step)
 {
+	all->at[own] = step;
 	if (all->doomed[own] == (int)step + 1) {
 		all->doomed[own] = 0;
 		raise(SIGKILL);
@@ -153,7 +158,8 @@ static bool alive(struct peer *p)
 {
 	if (!peer_ended(p))
 		return true;
-	printf("# the %s: error %ld\n", p == ends[1] ? "server" : "client", peer_end(p));
+	printf("# the %s, call %d: error %ld\n", p == ends[1] ? "server" : "client",
+	       all->at[p == ends[1]], peer_end(p));
 	check(!"a survivor sees the end of its connection only");
 	return false;
 }
