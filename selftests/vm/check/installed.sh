@@ -216,6 +216,7 @@ examples() {
 	local source out=$WORK/example count=0
 
 	for source in "$ROOT"/usr/share/doc/dd/examples/*.c; do
+		[[ $source != */st-*.c ]] || continue
 		# shellcheck disable=SC2046 # flags
 		gcc -O2 -Wall -Wextra -Werror -o "$out" "$source" $(flags) || return
 		! runs "$out" 2>"$WORK/log" && grep -E 'not running|: usage: ' "$WORK/log" ||
@@ -254,6 +255,20 @@ sbl_samples() {
 			$(pc --cflags --libs libsbl libdd) -isystem "$ROOT/usr/include" || return
 	done
 	! runs "$out" 0 1 text >"$WORK/log" 2>&1 && grep -q '^export: no such node' "$WORK/log"
+}
+
+# Those of ST find the header and the library, which are in directories of their own.
+st_samples() {
+	local name out=$WORK/example
+
+	for name in lat bw store; do
+		# shellcheck disable=SC2046 # flags
+		gcc -O2 -Wall -Wextra -Werror -o "$out" \
+			"$ROOT/usr/share/doc/dd/examples/st-$name.c" $(pc --cflags --libs dd-st) \
+			"-Wl,-rpath-link,$ROOT/usr/lib" || return
+		! LD_LIBRARY_PATH=$ROOT/usr/lib:$ROOT/usr/lib/dd "$out" 2>"$WORK/log" &&
+			grep -q ': usage: ' "$WORK/log" || return
+	done
 }
 
 # The library and pkg-config report the same version.
@@ -495,6 +510,7 @@ check "library: version" library_version
 check "examples compile and run" examples
 check "the samples of VMMC, also with the debug library" vmmc_samples
 check "the samples of SBL" sbl_samples
+check "the samples of ST" st_samples
 check "the tutorial shows an example as it is" tutorial_shows
 check "a program in C" consumer gcc selftests/vm/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c

@@ -71,6 +71,8 @@ struct net { void *user_ns; };
 struct page;
 struct pid;
 struct vm_area_struct;
+struct vm_fault;
+typedef unsigned int vm_fault_t;
 extern struct task_struct { void *mm; } *current;
 struct lock_class_key { };
 #define RB_CLEAR_NODE(n)	do { } while (0)
