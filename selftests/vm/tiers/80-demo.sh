@@ -11,7 +11,7 @@ TMP=$(mktemp -d)
 trap 'rm -rf "$TMP" "$TAP_DIR"' EXIT
 SUM=$(echo | sha256sum | cut -d' ' -f1)
 GOOD=(module dd-echo-server dd-rpc-client dd-sum-server dd-sum-client
-	dd-stream-send dd-epoll-server ddctl "ddcp $SUM $SUM" ddperf "nodes $SUM $SUM" rmem vmmc sbl end)
+	dd-stream-send dd-epoll-server ddctl "ddcp $SUM $SUM" ddperf "nodes $SUM $SUM" rmem vmmc sbl st end)
 
 # machine STATUS STEP...: demo.sh, with a machine that says so and exits so.
 machine() {
@@ -53,7 +53,7 @@ instead() {
 
 check "the demonstration" selftests/tools/demo/demo.sh
 check "a machine that does all" machine 0 "${GOOD[@]}"
-for step in module dd-rpc-client ddctl ddcp ddperf nodes rmem vmmc sbl end; do
+for step in module dd-rpc-client ddctl ddcp ddperf nodes rmem vmmc sbl st end; do
 	check "refused: no $step" instead "'$step' has not happened" "$step"
 done
 check "refused: a complaint of the machine" \
