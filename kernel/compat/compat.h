@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only place that knows kernel versions: 6.1 and 6.12 today.
+ * This folder is the only place that knows kernel versions: 6.1, 6.12 and 7.3 today.
  */
 #ifndef _DD_COMPAT_H
 #define _DD_COMPAT_H
 
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -49,6 +50,27 @@ static inline void dd_shrinker_del(struct shrinker *s)
 #define dd_dump_attrs(cb)	(genl_dumpit_info(cb)->attrs)
 #else
 #define dd_dump_attrs(cb)	(genl_info_dump(cb)->attrs)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define zap_special_vma_range(vma, addr, size)	zap_vma_ptes(vma, addr, size)
+#endif
+
+/* User-Mode Linux patches no code at run time; its 7.3 has no cpu_feature_enabled(). */
+#ifdef CONFIG_UML
+#define dd_cpu_has(feature)	boot_cpu_has(feature)
+#else
+#define dd_cpu_has(feature)	cpu_feature_enabled(feature)
 #endif
 
 #endif /* _DD_COMPAT_H */

@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat/compat.h"
 #include "core/charge.h"
 #include "core/track.h"
 
@@ -164,7 +165,7 @@ vm_fault_t dd_track_fault(struct dd_track *track, struct vm_fault *vmf, unsigned
 		prot = vm_get_page_prot(vma->vm_flags);
 	}
 	if (vmf->flags & FAULT_FLAG_MKWRITE)
-		zap_vma_ptes(vma, vmf->address & PAGE_MASK, PAGE_SIZE);
+		zap_special_vma_range(vma, vmf->address & PAGE_MASK, PAGE_SIZE);
 	ret = vmf_insert_pfn_prot(vma, vmf->address, page_to_pfn(page), prot);
 	up_read(&track->lock);
 	return ret;

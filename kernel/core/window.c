@@ -250,7 +250,7 @@ static int window_tables(const struct dd_window *win, struct vm_area_struct *vma
 	do {
 		if (vmf_insert_pfn(vma, addr, pfn) != VM_FAULT_NOPAGE)
 			return -ENOMEM;
-		zap_vma_ptes(vma, addr, PAGE_SIZE);
+		zap_special_vma_range(vma, addr, PAGE_SIZE);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();

@@ -28,7 +28,7 @@ static __always_inline u32 dd_crc(u32 crc, const void *p, size_t len)
 #if defined(__KERNEL__) && defined(CONFIG_X86_64)
 	u64 sum = crc;
 
-	if (static_cpu_has(X86_FEATURE_XMM4_2)) {
+	if (dd_cpu_has(X86_FEATURE_XMM4_2)) {
 /* The words of struct dd_wire_piece. */
 #pragma GCC unroll 9
 		for (; len; len -= 8, p += 8)

@@ -18,6 +18,7 @@
 #include <net/udp.h>
 
 #include "compat/compat.h"
+#include "compat/udp.h"
 #include "core/copy.h"
 #include "core/ctx.h"
 #include "core/node.h"
@@ -534,7 +535,7 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
 			       enum dd_stat stat)
 {
 	atomic_t *counted = &un->drops[sk->sk_family == AF_INET6];
-	int drops = atomic_read(&sk->sk_drops), was = atomic_read(counted);
+	int drops = sk_drops_read(sk), was = atomic_read(counted);
 
 	/* cmpxchg: of several CPUs that see an increase, only one accounts it. */
 	if (unlikely(drops - was > 0) && atomic_cmpxchg(counted, was, drops) == was)

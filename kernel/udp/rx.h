@@ -17,7 +17,7 @@ struct dd_tp_rx_batch;
  * @node: the node; its peer_lock protects @sock, @users and changes of @peers
  * @sock: sockets for IPv4 and IPv6; each exists while it has users
  * @drain: empties a socket when a softirq has used up its budget
- * @drops: value of sk_drops that has been added to the node's counters
+ * @drops: value of sk_drops_read() that has been added to the node's counters
  * @burst: when the last skb with several packets was received, in jiffies
  * @users: number of peers with an address of the family
  * @seed: of the hash

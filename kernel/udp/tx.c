@@ -8,14 +8,13 @@
 #include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
-#include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <net/sock.h>
 #include <net/udp.h>
-#include <net/udp_tunnel.h>
 #include <net/xfrm.h>
 
 #include "compat/compat.h"
+#include "compat/udp.h"
 #include "core/node.h"
 #include "udp/skb.h"
 #include "udp/tx.h"
@@ -128,7 +127,7 @@ static struct dst_entry *dd_udp_find_dst(struct dd_udp_peer *link, union dd_udp_
 			.flowi6_proto = IPPROTO_UDP,
 		};
 		security_sk_classify_flow(sk, flowi6_to_flowi_common(&fl->ip6));
-		dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, &fl->ip6, NULL);
+		dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl->ip6, NULL);
 		return IS_ERR(dst) ? NULL : dst;
 	}
 	for (;;) {
@@ -247,11 +246,11 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 			udp_tunnel_xmit_skb(container_of(dst, struct rtable, dst), link->sk,
 					    skb, fl.ip4.saddr, to->in.sin_addr.s_addr, 0,
 					    ip4_dst_hoplimit(dst), dd_udp_df(skb), port,
-					    to->in.sin_port, false, false);
+					    to->in.sin_port, false, false, 0);
 		else
 			udp_tunnel6_xmit_skb(dst, link->sk, skb, NULL, &fl.ip6.saddr,
 					     &to->in6.sin6_addr, 0, ip6_dst_hoplimit(dst),
-					     0, port, to->in6.sin6_port, false);
+					     0, port, to->in6.sin6_port, false, 0);
 	}
 	return true;
 }

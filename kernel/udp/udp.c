@@ -13,8 +13,9 @@
 #include <net/netns/generic.h>
 #include <net/sock.h>
 #include <net/udp.h>
-#include <net/udp_tunnel.h>
 
+#include "compat/compat.h"
+#include "compat/udp.h"
 #include "core/ctx.h"
 #include "core/node.h"
 #include "udp/rx.h"
@@ -89,7 +90,7 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 	release_sock(sk);
 	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
 	/* Packets are queued until dd_udp_empty() switches to encap_rcv. */
-	setup_udp_tunnel_sock(un->node->net, sock, &tunnel);
+	setup_udp_tunnel_sock(un->node->net, sk, &tunnel);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = dd_udp_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -125,7 +126,7 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 			return ERR_PTR(err);
 		err = dd_udp_sock_setup(un, *sock);
 		if (err) {
-			udp_tunnel_sock_release(*sock);
+			udp_tunnel_sock_release((*sock)->sk);
 			return ERR_PTR(err);
 		}
 	}
@@ -147,7 +148,7 @@ static void dd_udp_sock_put(struct dd_udp_node *un, const union dd_peer_addr *ad
 	rcu_assign_sk_user_data(sock->sk, NULL);
 	synchronize_net();
 	cancel_work_sync(&un->drain[family]);
-	udp_tunnel_sock_release(sock);
+	udp_tunnel_sock_release(sock->sk);
 }
 
 /*
@@ -290,8 +291,7 @@ int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 	link->dead = true;
 	link->armed = DD_TP_NEVER;
 	link->retry_at = DD_TP_NEVER;
-	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	link->timer.function = dd_udp_timer;
+	hrtimer_setup(&link->timer, dd_udp_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
 	link->addr = config->addr;
 	dd_udp_cfg(un, number, config, &cfg);
