@@ -609,7 +609,6 @@ TEST_F(direct, a_child_has_none)
 	pid_t pid;
 	int status;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
 	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
 	self->w.block[0] = 1;
 	pid = fork_child();

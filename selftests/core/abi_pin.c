@@ -314,7 +314,6 @@ TEST_F(pin, a_child_gets_a_copy)
 {
 	pid_t pid;
 
-	SKIP_ON_UM("may zero memory of a child");
 	*(__u64 *)self->at = 1;
 	ASSERT_OK(share(self, self->at, MEM_LEN));
 	pid = fork_child();

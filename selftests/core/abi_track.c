@@ -290,7 +290,6 @@ TEST_F(track, a_child_has_no_part_in_it)
 {
 	pid_t pid;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
 	self->m.at[2 * PAGE] = 1;
 	EXPECT_EQ(2, only(self));
 	self->m.at[3 * PAGE] = 1;

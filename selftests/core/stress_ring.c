@@ -627,7 +627,6 @@ TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 300)
 	int n = 0, i, k;
 	struct reader r;
 
-	SKIP_ON_UM("may give children of fork() zeroed memory");
 	setup(_metadata);
 	ASSERT_EQ(0, reader_open(&r, PLACES));
 	for (i = 0; i < SENDERS; i++)

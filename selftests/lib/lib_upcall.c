@@ -239,21 +239,11 @@ static int send_many(int sender)
 	return ret ? 1 : 0;
 }
 
-static bool on_um(void)
-{
-	const char *vm = getenv("DD_VM");
-
-	return vm && !strcmp(vm, "um");
-}
-
-/* Not on User-Mode Linux, where children of processes with threads fault. */
 static void fork_and_wait(void)
 {
 	int status = -1;
 	pid_t pid;
 
-	if (on_um())
-		return;
 	pid = fork();
 	if (!pid)
 		_exit(ddi_upcall_blocked() || ddi_upcall_unblock() != 1);
@@ -766,9 +756,6 @@ TEST(a_child_of_fork_has_its_own)
 		if (handled != 1 || ddi_upcall_blocked() || ddi_upcall_unblock() != 1 ||
 		    descriptors() != fds || raise(SIGURG) || ddi_shared(&own) || own == h)
 			_exit(1);
-		/* On User-Mode Linux it sees what its parent has mapped. */
-		if (on_um())
-			_exit(0);
 		prepare();
 		check_eq(export_with(&one, 'c', see), 0);
 		check_eq(notify(&one, 3), 0);

@@ -505,7 +505,6 @@ TEST_F(far, an_exporter_is_killed_while_it_waits)
 	pid_t pid;
 	char c;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
 	ASSERT_EQ(0, pipe(go));
 	ASSERT_EQ(0, dead_time(600000));
 	pid = fork_until_report(&report);

@@ -2,8 +2,7 @@
 /*
  * rm_fork.c - segments and descriptors in a child of fork()
  *
- * Run by clerks.sh. children_of_fork not on User-Mode Linux: a child that maps memory where its
- * parent has memory may see the parent's.
+ * Run by clerks.sh.
  *
  * Copyright (C) 2026 The dd authors
  */

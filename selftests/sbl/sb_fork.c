@@ -2,9 +2,6 @@
 /*
  * sb_fork.c - SBL: fork() in a process with mappings
  *
- * Not on User-Mode Linux, where a child that maps memory where its parent has memory may see the
- * parent's.
- *
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE

@@ -2,8 +2,7 @@
 /*
  * st_fork.c - ST: children of a process that has connections, maps and unread headers
  *
- * User-Mode Linux copies memory to children that must not have it (VM_DONTCOPY), so this runs on
- * other kernels. Run on one node.
+ * Run on one node.
  *
  * Copyright (C) 2026 The dd authors
  */
