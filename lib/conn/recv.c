@@ -485,7 +485,7 @@ static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int 
  * dd_recv(), also with DDI_RECV_BRIEF; the handle may be NULL, and a child of fork() finds
  * no list. All functions are called last, so that few registers are saved.
  */
-DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
+DDI_HOT DD_API int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
 	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
 

@@ -334,7 +334,7 @@ static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *
  * finds no connection. A message that can go directly does so. All functions are called
  * last, so that this one saves few registers.
  */
-DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
+DDI_HOT DD_API int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
 {
 	struct ddi_conn *c = ddi_likely(h) ? ddi_table_get(h->board.conns, conn) : NULL;
 	struct ddi_direct_tx *tx;

@@ -185,7 +185,14 @@ DD_API bool ddi_list_spin(struct dd *h, int list, int64_t deadline, int64_t *sin
 	struct ddi_list *l = ddi_list_find(h, list);
 
 	*since = 0;
-	return l && list_spin(h, l, list, deadline, since);
+	if (!l || !list_spin(h, l, list, deadline, since))
+		return false;
+	/* Most often the message is in the ring of the last one: ddi_recv() looks there first. */
+	if (ddi_trylock(&l->lock)) {
+		l->streak += !l->streak;
+		ddi_unlock(&l->lock);
+	}
+	return true;
 }
 
 DD_API void ddi_list_slept(struct dd *h, int list, int64_t since)

@@ -15,7 +15,11 @@
 
 #include "end.h"
 
-static struct st_table ends = { .size = sizeof(struct st_end), .shift = ST_SHIFT(ST_HANDLES) };
+static struct st_name *records[ST_HANDLES];
+
+struct st_table st_ends = {
+	.size = sizeof(struct st_end), .shift = ST_SHIFT(ST_HANDLES), .record = records,
+};
 
 static struct st_end *end_of(struct st_name *name)
 {
@@ -56,7 +60,7 @@ static void end_child(struct st_name *name)
 
 static void in_child(void)
 {
-	st_table_child(&ends, end_child);
+	st_table_child(&st_ends, end_child);
 }
 
 static const int defaults[ST_OPTIONS] = {
@@ -83,7 +87,7 @@ static int create(st_chandle_t *chandle)
 	if (!chandle)
 		return EINVAL;
 	pthread_once(&watching, watch_fork);
-	e = end_of(st_table_take(&ends));
+	e = end_of(st_table_take(&st_ends));
 	if (!e)
 		return ENOMEM;
 	if (!e->name.use)
@@ -92,7 +96,7 @@ static int create(st_chandle_t *chandle)
 	do {
 		st_random(&e->option[ST_OPT_KEY_LOCAL], sizeof(int));
 	} while (!e->option[ST_OPT_KEY_LOCAL]);
-	*chandle = (st_chandle_t)st_table_open(&ends, &e->name);
+	*chandle = (st_chandle_t)st_table_open(&st_ends, &e->name);
 	return 0;
 }
 
@@ -101,23 +105,12 @@ ST_API int st_create(st_chandle_t *chandle)
 	return st_error(create(chandle));
 }
 
-struct st_end *st_find(const void *chandle, uintptr_t *value)
-{
-	struct st_end *e;
-
-	*value = st_table_value(&ends, chandle);
-	e = end_of(st_table_find(&ends, *value));
-	if (!e)
-		errno = EBADF;
-	return e;
-}
-
 struct st_end *st_enter(const void *chandle)
 {
 	uintptr_t value;
 	struct st_end *e = st_find(chandle, &value);
 
-	if (!e || st_enter_end(e, value))
+	if (e && st_enter_end(e, value))
 		return e;
 	errno = EBADF;
 	return NULL;
@@ -185,8 +178,8 @@ int st_open_end(struct st_end *e, enum st_state from, enum st_state to, int erro
 /* An end that has one of these ports, or NULL. The tables are locked. */
 static const struct st_end *port_user(unsigned int first, unsigned int len)
 {
-	for (unsigned int i = 0; i < ends.count; i++) {
-		const struct st_end *e = end_of(ends.record[i]);
+	for (unsigned int i = 0; i < st_ends.count; i++) {
+		const struct st_end *e = end_of(st_ends.record[i]);
 
 		if (e->port && e->port < first + len &&
 		    first < e->port + e->option[ST_OPT_PORTLEN_LOCAL])
@@ -240,7 +233,7 @@ int st_end_open(struct st_end *e)
 	e->service = 0;
 	e->conn = 0;
 	e->reset = false;
-	e->slot = 0;
+	e->place = 0;
 	e->sources = 0;
 	e->submitted = 0;
 	e->counted = 0;
@@ -362,5 +355,5 @@ void st_close_wait(struct st_end *e)
 
 void st_end_release(struct st_end *e)
 {
-	st_table_release(&ends, &e->name);
+	st_table_release(&st_ends, &e->name);
 }

@@ -72,14 +72,16 @@ struct st_answer;
  * @node: node of the other end
  * @uid: user of the other end
  * @far: the other end is on another node
+ * @swap: its byte order is another one
  * @reset: the other end has closed; atomic
- * @ring: slots of the other end's messages, @slots of them
+ * @ring: slots of the other end's messages
  * @out: where messages are composed; @order
  * @sources: slots there, after the first one, that no message under way uses; @order
  * @remote: parameters of the other end
  * @window: unread messages that it permits
  * @order: one sender at a time
- * @slot: where the next message goes, of @slots; @order
+ * @size: of the slots of the other end that this one uses, in bytes
+ * @place: where the next message goes there; @order
  * @submitted: headers and STUs that were accepted; atomic
  * @waiting: calls that wait for it; atomic
  * @counted: the largest result of st_flush(); @lock
@@ -117,15 +119,16 @@ struct st_end {
 	int node;
 	unsigned int uid;
 	bool far;
+	bool swap;
 	bool reset;
 	char *ring;
-	unsigned int slots;
 	struct st_slot *out;
 	unsigned int sources;
 	struct st_hello remote;
 	unsigned int window;
 	struct ddi_lock order;
-	unsigned int slot;
+	size_t size;
+	size_t place;
 	int64_t submitted;
 	unsigned int waiting;
 	int64_t counted;
@@ -144,8 +147,13 @@ struct st_end {
 	int dropped;
 };
 
-/* The record of a handle or of its address, and the handle; or NULL, with errno set. */
-struct st_end *st_find(const void *chandle, uintptr_t *value);
+extern struct st_table st_ends;
+
+/* The record of a handle or of its address, and the handle; or NULL. */
+static inline struct st_end *st_find(const void *chandle, uintptr_t *value)
+{
+	return (struct st_end *)st_table_find(&st_ends, chandle, value);
+}
 
 /* Begin a call. */
 struct st_end *st_enter(const void *chandle);

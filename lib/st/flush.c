@@ -15,12 +15,8 @@
 #include "remote.h"
 #include "send.h"
 
-void st_submitted(struct st_end *e, unsigned int n)
+void st_flush_wake(struct st_end *e)
 {
-	__atomic_add_fetch(&e->submitted, n, __ATOMIC_SEQ_CST);
-	/* Pairs with flush_others(): that sees @submitted, or this sees @waiting. */
-	if (!__atomic_load_n(&e->waiting, __ATOMIC_SEQ_CST))
-		return;
 	pthread_mutex_lock(&e->lock);
 	pthread_cond_broadcast(&e->changed);
 	pthread_mutex_unlock(&e->lock);

@@ -9,7 +9,16 @@
 
 #include "end.h"
 
+/* Wake the calls that wait for other threads to send. */
+void st_flush_wake(struct st_end *e);
+
 /* @n headers or STUs were accepted. */
-void st_submitted(struct st_end *e, unsigned int n);
+static inline void st_submitted(struct st_end *e, unsigned int n)
+{
+	__atomic_add_fetch(&e->submitted, n, __ATOMIC_SEQ_CST);
+	/* Pairs with flush_others(): that sees @submitted, or this sees @waiting. */
+	if (__atomic_load_n(&e->waiting, __ATOMIC_SEQ_CST))
+		st_flush_wake(e);
+}
 
 #endif /* _ST_FLUSH_H */

@@ -48,7 +48,11 @@ struct st_map {
 	struct st_map **link;
 };
 
-static struct st_table maps = { .size = sizeof(struct st_map), .shift = ST_SHIFT(MAPS) };
+static struct st_name *records[MAPS];
+
+static struct st_table maps = {
+	.size = sizeof(struct st_map), .shift = ST_SHIFT(MAPS), .record = records,
+};
 
 static void map_child(struct st_name *name)
 {
@@ -318,8 +322,8 @@ static void unmap(struct st_end *e, struct st_map *m)
 
 ST_API int st_unmap(st_mhandle_t *mhandle)
 {
-	uintptr_t value = st_table_value(&maps, mhandle);
-	struct st_map *m = (struct st_map *)st_table_find(&maps, value);
+	uintptr_t value;
+	struct st_map *m = (struct st_map *)st_table_find(&maps, mhandle, &value);
 	struct st_end *e;
 	int error = EINVAL;
 

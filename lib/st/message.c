@@ -8,56 +8,94 @@
 #include <string.h>
 
 #include "message.h"
+#include "send.h"
 
 /*
  * The kernel sends a slot to another node as it is, and perhaps again later. So each one is used once,
  * from the last one on, and all are used again when no message is under way. When only the first one
  * is left, the kernel sends a copy of that.
  */
-struct st_slot *st_message_slot(struct st_end *e)
+static DDI_NOINLINE struct st_slot *far_slot(struct st_end *e)
 {
-	if (e->far && !e->sources && dd_done(e->h, e->conn, DD_DONE_SENT, 0) == 1)
+	if (!e->sources && dd_done(e->h, e->conn, DD_DONE_SENT, 0) == 1)
 		e->sources = ST_SOURCES;
 	return &e->out[e->sources];
 }
 
-int st_message_send(struct st_end *e, unsigned int len)
+static struct st_slot *compose(struct st_end *e)
 {
-	unsigned int options = e->far && !e->sources ? DD_SEND_UNWIRED : 0;
-	size_t to = e->slot * ST_SLOT_SIZE;
-	int ret;
+	return e->far ? far_slot(e) : e->out;
+}
 
-	while ((ret = dd_send(e->h, e->conn, &e->out[e->sources], len, to, options, NULL, 0)) ==
-	       -ENOTREADY) {
+static DDI_NOINLINE int far_send(struct st_end *e, const struct st_slot *slot, unsigned int len)
+{
+	int ret = dd_send(e->h, e->conn, slot, len, e->place, e->sources ? 0 : DD_SEND_UNWIRED,
+			  NULL, 0);
+
+	if (!ret && e->sources)
+		e->sources--;
+	return ret;
+}
+
+static DDI_INLINE int attempt(struct st_end *e, const struct st_slot *slot, unsigned int len)
+{
+	return e->far ? far_send(e, slot, len) :
+			ddi_send(e->h, e->conn, (const char *)slot, len, e->place);
+}
+
+/* The window is full, or the connection has ended: 0 or an error. */
+static DDI_NOINLINE int again(struct st_end *e, const struct st_slot *slot, unsigned int len, int ret)
+{
+	while (ret == -ENOTREADY) {
 		/* st_close() closes the connection, which ends this wait. */
 		ret = dd_done(e->h, e->conn, DD_DONE_PLACED, DD_FOREVER);
 		if (ret < 0 || st_state(e) == ST_CLOSING)
 			return ECONNRESET;
+		ret = attempt(e, slot, len);
 	}
+	return ret ? st_errno(ret) : 0;
+}
+
+static DDI_INLINE int transfer(struct st_end *e, const struct st_slot *slot, unsigned int len)
+{
+	int ret = attempt(e, slot, len);
+
 	if (ret)
-		return st_errno(ret);
-	if (e->sources)
-		e->sources--;
-	if (++e->slot == e->slots)
-		e->slot = 0;
+		ret = again(e, slot, len, ret);
+	if (ret)
+		return ret;
+	e->place += ST_SLOT_SIZE;
+	if (e->place == e->size)
+		e->place = 0;
 	return 0;
 }
 
-int st_message_receive(struct st_end *e, int list, struct st_slot *slot, int *conn)
+static void fill(const struct st_end *e, st_header_t *hdr)
 {
-	struct dd_msg msg;
-	int ret;
+	hdr->d_key = e->remote.key;
+	if (e->remote.portlen == 1 || !st_port_of(&e->remote, hdr->d_port))
+		hdr->d_port = e->remote.port;
+	hdr->s_port = e->port;
+}
 
-	ret = dd_recv(e->h, list, &msg, 0, 0);
-	if (ret == -EWOULDBLOCK)
-		return -EAGAIN;
-	if (ret)
-		return -ECONNRESET;
-	if (msg.type == DD_MSG_CONN)
-		*conn = msg.conn;
-	if (msg.type != DD_MSG_DATA || (msg.len != ST_SLOT_SIZE && msg.len != ST_SLOT_SHORT))
-		return 0;
-	/* The other end may change the bytes at any time: use a copy. */
-	memcpy(slot, msg.addr, msg.len);
-	return msg.len;
+int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay)
+{
+	struct st_slot *slot = compose(e);
+	unsigned int len = ST_SLOT_SHORT;
+
+	slot->hdr = *hdr;
+	if (!st_option(e, ST_OPT_LITERAL))
+		fill(e, &slot->hdr);
+	if (pay) {
+		memcpy(slot->pay, pay, ST_PAYLOAD);
+		len = ST_SLOT_SIZE;
+	}
+	return transfer(e, slot, len);
+}
+
+int st_message_hello(struct st_end *e, const struct st_hello *hello)
+{
+	struct st_slot *slot = compose(e);
+
+	return transfer(e, slot, st_pack_hello(slot, hello));
 }

@@ -8,19 +8,24 @@
 #define _ST_MESSAGE_H
 
 #include "end.h"
+#include "recv.h"
 
 /*
- * Where to compose the next message; and send its @len bytes, which waits while the other end's window
- * is full: 0, ECONNRESET or another error. The caller holds st_end.order, or no other thread sends.
+ * Send a header with an optional payload, or a hello. That waits while the other end's window is full:
+ * 0, ECONNRESET or another error. The caller holds st_end.order, or no other thread sends. Fields
+ * of the header that the library knows are filled in, without ST_OPT_LITERAL.
  */
-struct st_slot *st_message_slot(struct st_end *e);
-int st_message_send(struct st_end *e, unsigned int len);
+int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay);
+int st_message_hello(struct st_end *e, const struct st_hello *hello);
 
 /*
- * Receive the next message of list @list. Returns its length, with the message in @slot; 0: it is
- * no message of this protocol, with *@conn set if it reports a new connection; -EAGAIN: there is
- * none; -ECONNRESET: the other end has closed.
+ * Receive the next message: 0; -EWOULDBLOCK: there is none; another error: the other end has
+ * closed. The length is -1 for a new connection. The other end may change the bytes at any time: use
+ * a copy.
  */
-int st_message_receive(struct st_end *e, int list, struct st_slot *slot, int *conn);
+static inline int st_message_receive(struct st_end *e, struct ddi_brief *msg)
+{
+	return ddi_recv(e->h, e->list, msg, DDI_RECV_BRIEF, 0);
+}
 
 #endif /* _ST_MESSAGE_H */

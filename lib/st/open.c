@@ -67,12 +67,29 @@ static int hello_send(struct st_end *e, int error)
 		.bufsize = e->option[ST_OPT_BUFSIZE_LOCAL],
 		.maxstu = e->option[ST_OPT_MAXSTU_LOCAL], .base = e->option[ST_OPT_BUFX_BASE],
 		.count = e->option[ST_OPT_BUFX_COUNT], .channels = e->option[ST_OPT_CHANNELS],
-		.iana = e->iana,
+		.iana = e->iana, .little = ST_LITTLE_ENDIAN,
 	};
 
 	for (int i = 0; i < ST_NONCE; i++)
 		hello.nonce[i] = e->nonce[i];
-	return st_message_send(e, st_pack_hello(st_message_slot(e), &hello));
+	return st_message_hello(e, &hello);
+}
+
+/* Wait for a message: 0; ECONNRESET, EINTR, EWOULDBLOCK. */
+static int message_wait(struct st_end *e, int64_t deadline, struct ddi_brief *msg)
+{
+	int error, ret;
+
+	for (;;) {
+		if (st_state(e) == ST_CLOSING)
+			return ECONNRESET;
+		ret = st_message_receive(e, msg);
+		if (ret != -EWOULDBLOCK)
+			return ret ? ECONNRESET : 0;
+		error = st_sleep(e, deadline);
+		if (error)
+			return error;
+	}
 }
 
 /*
@@ -81,21 +98,12 @@ static int hello_send(struct st_end *e, int error)
  */
 static int hello_wait(struct st_end *e, int64_t deadline)
 {
-	struct st_slot slot;
-	int conn, error, ret;
+	struct ddi_brief msg;
+	int error = message_wait(e, deadline, &msg);
 
-	for (;;) {
-		if (st_state(e) == ST_CLOSING)
-			return ECONNRESET;
-		ret = st_message_receive(e, e->list, &slot, &conn);
-		if (ret >= 0)
-			return st_unpack_hello(&slot, ret, &e->remote) ? 0 : EPROTO;
-		if (ret != -EAGAIN)
-			return ECONNRESET;
-		error = st_sleep(e, deadline);
-		if (error)
-			return error;
-	}
+	if (error)
+		return error;
+	return st_unpack_hello(msg.addr, msg.len, &e->remote) ? 0 : EPROTO;
 }
 
 /* A connection of libdd has been made: 0 or an error. */
@@ -111,10 +119,10 @@ static int joined(struct st_end *e, int conn)
 	e->uid = desc.uid;
 	e->far = desc.node != dd_node(e->h);
 	e->window = desc.send_window;
-	e->slots = ST_SLOTS(e->window);
-	e->slot = 0;
+	e->size = ST_SLOTS(e->window) * ST_SLOT_SIZE;
+	e->place = 0;
 	e->sources = 0;
-	return desc.peer_size < e->slots * ST_SLOT_SIZE ? EPROTO : 0;
+	return desc.peer_size < e->size ? EPROTO : 0;
 }
 
 /* The parameters of both ends are known: prepare for maps. 0, ENOMEM. */
@@ -126,6 +134,7 @@ static int established(struct st_end *e)
 		st_maps_end(e);
 		return ENOMEM;
 	}
+	e->swap = e->remote.little != ST_LITTLE_ENDIAN;
 	e->option[ST_OPT_MAXSTU_REMOTE] = e->remote.maxstu;
 	return 0;
 }
@@ -208,23 +217,16 @@ ST_API int st_listen(st_chandle_t chandle, const char *hostname, const char *ser
 /* Wait for a client, or until a signal comes: 0, with its connection, or an error. */
 static int client_wait(struct st_end *e, int *conn)
 {
-	struct st_slot slot;
-	int error, ret;
+	struct ddi_brief msg;
+	int error;
 
-	*conn = 0;
-
-	for (;;) {
-		if (st_state(e) == ST_CLOSING)
-			return ECONNRESET;
-		ret = st_message_receive(e, e->list, &slot, conn);
-		if (*conn)
-			return 0;
-		if (ret < 0 && ret != -EAGAIN)
-			return ECONNRESET;
-		error = ret < 0 ? st_sleep(e, -1) : 0;
+	do {
+		error = message_wait(e, -1, &msg);
 		if (error)
 			return error;
-	}
+	} while (msg.len != -1);
+	*conn = msg.conn;
+	return 0;
 }
 
 /* 0; EPROTO, of which the client is informed; ENOMEM; ENOTCONN: it is no client of ST. */

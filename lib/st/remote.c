@@ -154,7 +154,7 @@ static int collect(struct st_end *e, bool wait)
 
 int st_settle(struct st_end *e, bool wait)
 {
-	const st_header_t none = { .op = ST_OP_DATA };
+	const st_header_t none = { .op = ST_OP_BAD };
 	int error = 0, ret;
 
 	while (e->busy) {
@@ -165,7 +165,7 @@ int st_settle(struct st_end *e, bool wait)
 			error = ret;
 	}
 	while (wait && e->bad && !error && st_state(e) == ST_CONNECTED) {
-		error = st_message_send(e, st_pack(st_message_slot(e), ST_KIND_BAD, &none, NULL));
+		error = st_message_header(e, &none, NULL);
 		if (!error)
 			__atomic_sub_fetch(&e->bad, 1, __ATOMIC_RELAXED);
 	}

@@ -56,59 +56,75 @@ void st_answers_end(struct st_end *e)
 	}
 }
 
-static bool answer_take(struct st_end *e, st_header_t *hdr)
+static void answer_take(struct st_end *e, st_header_t *hdr)
 {
 	struct st_answer *a = e->answers;
 
-	if (!a)
-		return false;
 	*hdr = a->hdr;
+	st_rx_payload = 0;
 	e->answers = a->next;
 	if (!e->answers)
 		e->last = &e->answers;
 	free(a);
-	return true;
 }
 
-/* Whether a message is a header for this end. */
-static bool accepted(const struct st_end *e, enum st_kind kind, const st_header_t *hdr)
+/* Whether a header is for this end. */
+static bool accepted(const struct st_end *e, const st_header_t *hdr)
 {
 	unsigned int port = hdr->d_port;
 
-	return kind == ST_KIND_HEADER && hdr->op >= ST_OP_NOP && hdr->op <= ST_OP_END_ACK &&
-	       (hdr->op < ST_OP_REQUEST_CONNECTION || hdr->op > ST_OP_DISCONNECT_COMPLETE) &&
-	       hdr->d_key == (uint32_t)e->option[ST_OPT_KEY_LOCAL] &&
+	return ST_OP_DELIVERED(hdr->op) && hdr->d_key == (uint32_t)e->option[ST_OPT_KEY_LOCAL] &&
 	       port - e->port < (unsigned int)e->option[ST_OPT_PORTLEN_LOCAL];
 }
 
-/* The next header: 0; EBADMSG: a message was dropped; EWOULDBLOCK: there is none; ECONNRESET. */
-static int take(struct st_end *e, st_header_t *hdr, void *pay)
+/* There is no message: EWOULDBLOCK, or ECONNRESET. */
+static DDI_NOINLINE int ended(struct st_end *e, int ret)
 {
-	struct st_slot slot;
-	enum st_kind kind;
-	int conn, ret;
+	if (ret != -EWOULDBLOCK)
+		__atomic_store_n(&e->reset, true, __ATOMIC_RELAXED);
+	return e->reset ? ECONNRESET : EWOULDBLOCK;
+}
 
-	if (answer_take(e, hdr)) {
-		st_rx_payload = 0;
+static DDI_NOINLINE int dropped(struct st_end *e)
+{
+	__atomic_add_fetch(&e->dropped, 1, __ATOMIC_RELAXED);
+	return EBADMSG;
+}
+
+/* The next header: 0; EBADMSG: a message was dropped; EWOULDBLOCK: there is none; ECONNRESET. */
+static DDI_INLINE int take(struct st_end *e, st_header_t *hdr, void *pay)
+{
+	const struct st_slot *slot;
+	struct ddi_brief msg;
+	st_header_t got;
+	int ret;
+
+	if (e->answers) {
+		answer_take(e, hdr);
 		return 0;
 	}
-	ret = e->reset ? -ECONNRESET : st_message_receive(e, e->list, &slot, &conn);
-	if (ret == -ECONNRESET)
-		__atomic_store_n(&e->reset, true, __ATOMIC_RELAXED);
-	if (ret < 0)
-		return -ret;
-	if (!ret || !st_unpack(&slot, ret, hdr, &kind) || !accepted(e, kind, hdr)) {
-		__atomic_add_fetch(&e->dropped, 1, __ATOMIC_RELAXED);
-		return EBADMSG;
-	}
-	st_rx_payload = ret == ST_SLOT_SIZE;
+	ret = st_message_receive(e, &msg);
+	if (ret)
+		return ended(e, ret);
+	if (msg.len != ST_SLOT_SHORT && msg.len != ST_SLOT_SIZE)
+		return dropped(e);
+	slot = msg.addr;
+	got = slot->hdr;
+	/* From here on the copy: the other end may change the slot. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (e->swap)
+		st_swap(&got);
+	if (!accepted(e, &got))
+		return dropped(e);
+	*hdr = got;
+	st_rx_payload = msg.len == ST_SLOT_SIZE;
 	if (st_rx_payload && pay)
-		memcpy(pay, slot.pay, ST_PAYLOAD);
+		memcpy(pay, slot->pay, ST_PAYLOAD);
 	return 0;
 }
 
 /* The same, but dropped messages are passed over, as many as may be unread. */
-static int next(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay)
+static DDI_INLINE int next(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay)
 {
 	int drops = 0, error;
 
@@ -149,35 +165,33 @@ static int await(struct st_end *e, int64_t deadline)
 	return error;
 }
 
-/* Wait until there is a header, or another error than that there is none. */
-static int receive(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay,
-		   int64_t deadline)
-{
-	int error;
-
-	do {
-		if (deadline >= 0 && (!deadline || st_now() >= deadline))
-			return EWOULDBLOCK;
-		error = await(e, deadline);
-		if (error)
-			return error;
-		error = next(e, value, hdr, pay);
-	} while (error == EWOULDBLOCK || error == EBADMSG);
-	if (error == ENOTCONN)
-		st_cascade(e);
-	return error;
-}
-
-/* As receive(), as a call that st_close() waits for. */
-static int receive_inside(struct st_end *e, uintptr_t value, st_header_t *hdr, void *pay,
-			  int64_t deadline)
+/*
+ * Wait until there may be a header, as a call that st_close() waits for: 0 or an error. *@deadline
+ * is 1 until it is known.
+ */
+static DDI_NOINLINE int wait(struct st_end *e, uintptr_t value, const struct timeval *timeout,
+			     int64_t *deadline)
 {
 	int error;
 
 	if (!st_enter_end(e, value))
 		return EBADF;
 	error = st_connected(e, value);
-	return st_leave(e, error ? error : receive(e, value, hdr, pay, deadline));
+	if (*deadline == 1)
+		*deadline = deadline_of(timeout);
+	if (!error && *deadline >= 0 && (!*deadline || st_now() >= *deadline))
+		error = EWOULDBLOCK;
+	if (!error)
+		error = await(e, *deadline);
+	return st_leave(e, error);
+}
+
+/* st_close() and st_delete() wake one thread: wake the next one. */
+static int leave(struct st_end *e, int error)
+{
+	if (error == ENOTCONN || error == EBADF)
+		st_cascade(e);
+	return st_error(error);
 }
 
 ST_API int st_rx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
@@ -185,17 +199,21 @@ ST_API int st_rx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
 {
 	uintptr_t value;
 	struct st_end *e = st_find(chandle, &value);
-	st_header_t got;
+	int64_t deadline = 1;
 	int error;
 
 	if (!e)
-		return EBADF;
+		return st_error(EBADF);
 	if (!hdr || !time_valid(timeout))
 		return st_error(EINVAL);
-	error = next(e, value, &got, opt_pay);
-	if (error == EWOULDBLOCK || error == EBADMSG)
-		error = receive_inside(e, value, &got, opt_pay, deadline_of(timeout));
-	if (!error)
-		*hdr = got;
-	return st_error(error);
+	for (;;) {
+		error = next(e, value, hdr, opt_pay);
+		if (!error)
+			return 0;
+		if (error != EWOULDBLOCK && error != EBADMSG)
+			return leave(e, error);
+		error = wait(e, value, timeout, &deadline);
+		if (error)
+			return st_error(error);
+	}
 }

@@ -27,15 +27,11 @@ static bool table_make(struct st_table *t)
 {
 	void *base;
 
-	if (!t->record)
-		t->record = calloc(max(t), sizeof(*t->record));
-	if (!t->record)
-		return false;
 	base = mmap(NULL, ST_SPACE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return false;
 	t->last = &t->free;
-	__atomic_store_n(&t->base, (uintptr_t)base, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->base, (uintptr_t)base, __ATOMIC_RELAXED);
 	return true;
 }
 

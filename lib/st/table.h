@@ -37,8 +37,8 @@ struct st_name {
  * struct st_table - records of one kind
  * @size: bytes in a record
  * @shift: ST_SHIFT() of the number of records, which is a power of two
- * @record: array of @max; places are filled once
- * @base: first address of a handle
+ * @record: array of as many; places are filled once
+ * @base: first address of a handle; 0 until there is a record
  * @count: places in use
  * @free: the free record that was released first
  * @last: where the next one that is released is linked
@@ -61,24 +61,23 @@ void st_table_release(struct st_table *t, struct st_name *name);
 uintptr_t st_table_open(struct st_table *t, struct st_name *name);
 bool st_table_close(struct st_name *name, uintptr_t value);
 
-/* The handle that @value is or points to; 0 if it cannot be one. */
-static inline uintptr_t st_table_value(const struct st_table *t, const void *value)
+/* The record of the handle that @handle is or points to, and the handle; or NULL. */
+static inline struct st_name *st_table_find(const struct st_table *t, const void *handle,
+					    uintptr_t *value)
 {
-	uintptr_t base = __atomic_load_n(&t->base, __ATOMIC_ACQUIRE), v = (uintptr_t)value;
+	uintptr_t base = __atomic_load_n(&t->base, __ATOMIC_RELAXED), v = (uintptr_t)handle;
+	struct st_name *name;
 
-	if (value && v - base >= ST_SPACE)
-		memcpy(&v, value, sizeof(v));
-	return base && v - base < ST_SPACE ? v : 0;
-}
-
-/* The record of a handle, or NULL. */
-static inline struct st_name *st_table_find(const struct st_table *t, uintptr_t value)
-{
-	struct st_name *name = NULL;
-
-	if (value)
-		name = __atomic_load_n(&t->record[(value - t->base) >> t->shift], __ATOMIC_ACQUIRE);
-	return name && __atomic_load_n(&name->value, __ATOMIC_SEQ_CST) == value ? name : NULL;
+	if (v - base >= ST_SPACE) {
+		if (!handle)
+			return NULL;
+		memcpy(&v, handle, sizeof(v));
+		if (v - base >= ST_SPACE)
+			return NULL;
+	}
+	name = __atomic_load_n(&t->record[(v - base) >> t->shift], __ATOMIC_ACQUIRE);
+	*value = v;
+	return name && __atomic_load_n(&name->value, __ATOMIC_SEQ_CST) == v ? name : NULL;
 }
 
 /* Lock out other threads, before fork() and while all records are walked. */

@@ -15,31 +15,23 @@
 #include "remote.h"
 #include "rx.h"
 
-static int operation(const st_header_t *hdr)
+static bool valid(const st_header_t *hdr)
+{
+	return hdr && ST_OP_DELIVERED(hdr->op);
+}
+
+static DDI_NOINLINE int invalid(const st_header_t *hdr)
 {
 	if (!hdr || hdr->op < ST_OP_NOP || hdr->op > ST_OP_END_ACK)
-		return EINVAL;
-	return hdr->op >= ST_OP_REQUEST_CONNECTION && hdr->op <= ST_OP_DISCONNECT_COMPLETE ?
-	       EOPNOTSUPP : 0;
+		return st_error(EINVAL);
+	return st_error(EOPNOTSUPP);
 }
 
-static bool vector_has(const struct st_hello *remote, uint32_t port)
-{
-	return port - remote->port < remote->portlen;
-}
-
-static void fill(const struct st_end *e, st_header_t *hdr)
-{
-	hdr->d_key = e->remote.key;
-	if (e->remote.portlen == 1 || !vector_has(&e->remote, hdr->d_port))
-		hdr->d_port = e->remote.port;
-	hdr->s_port = e->port;
-}
-
-/* Whether the receiver will accept the header, which may be a literal one. */
+/* Whether the receiver will accept the header. */
 static bool matches(const struct st_end *e, const st_header_t *hdr)
 {
-	return hdr->d_key == e->remote.key && vector_has(&e->remote, hdr->d_port);
+	return !st_option(e, ST_OPT_LITERAL) ||
+	       (hdr->d_key == e->remote.key && st_port_of(&e->remote, hdr->d_port));
 }
 
 static uint32_t stus(uint32_t len, uint32_t stu)
@@ -69,15 +61,22 @@ static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
 	return n;
 }
 
-/* Send a header and count it as @n; the receiver drops a bad one. */
-static int header_send(struct st_end *e, enum st_kind kind, const st_header_t *hdr,
-		       const void *pay, uint32_t n)
+/* Send a header, and count it as @n. */
+static int header_send(struct st_end *e, const st_header_t *hdr, const void *pay, uint32_t n)
 {
-	int error = st_message_send(e, st_pack(st_message_slot(e), kind, hdr, pay));
+	int error = st_message_header(e, hdr, pay);
 
 	if (!error)
 		st_submitted(e, n);
 	return error;
+}
+
+/* Let the receiver drop a header, and count it. */
+static int bad_send(struct st_end *e, uint32_t n)
+{
+	const st_header_t bad = { .op = ST_OP_BAD };
+
+	return header_send(e, &bad, NULL, n);
 }
 
 /* Whether the program asks for one STU. */
@@ -100,23 +99,25 @@ static int put(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_t 
 	return error;
 }
 
-static int data(struct st_end *e, st_header_t *hdr, uint32_t len, uint32_t bufx, uint32_t off)
+static DDI_NOINLINE int data(struct st_end *e, st_header_t hdr, uint32_t len, uint32_t bufx, uint32_t off)
 {
-	bool silent = hdr->flags & ST_FLAG_SILENT;
+	bool silent = hdr.flags & ST_FLAG_SILENT;
 	uint32_t n = 1;
 	int error;
 
-	if (!st_option(e, ST_OPT_LITERAL) && hdr->offset >= e->remote.bufsize)
+	if (!st_option(e, ST_OPT_LITERAL) && hdr.offset >= e->remote.bufsize)
 		return EINVAL;
 	if (!len)
-		return header_send(e, ST_KIND_HEADER, hdr, NULL, 1);
-	error = put(e, hdr, len, bufx, off);
+		return header_send(e, &hdr, NULL, 1);
+	error = put(e, &hdr, len, bufx, off);
 	if (error && error != EBADMSG)
 		return error;
 	if (!literal(e))
-		n = tile(e, hdr, len);
-	if (error || !silent)
-		return header_send(e, error ? ST_KIND_BAD : ST_KIND_HEADER, hdr, NULL, n);
+		n = tile(e, &hdr, len);
+	if (error)
+		return bad_send(e, n);
+	if (!silent)
+		return header_send(e, &hdr, NULL, n);
 	if (e->busy)
 		__atomic_add_fetch(&e->silent, n, __ATOMIC_RELAXED);
 	st_submitted(e, n);
@@ -153,7 +154,7 @@ static int fetch(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_
 	return error;
 }
 
-static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len, uint32_t bufx,
+static DDI_NOINLINE int get(struct st_end *e, const st_header_t *hdr, const void *pay, uint32_t len, uint32_t bufx,
 	       uint32_t off)
 {
 	struct st_answer *a = NULL;
@@ -176,32 +177,35 @@ static int get(struct st_end *e, st_header_t *hdr, const void *pay, uint32_t len
 	}
 	st_answer_free(a);
 	if (error == EBADMSG)
-		return header_send(e, ST_KIND_BAD, hdr, NULL, 1);
+		return bad_send(e, 1);
 	/* The other end's program is to answer. */
-	return error == EACCES ? header_send(e, ST_KIND_HEADER, hdr, pay, 1) : error;
+	return error == EACCES ? header_send(e, hdr, pay, 1) : error;
 }
 
-/* One sender at a time, in the order of the calls. */
-static int transmit(struct st_end *e, st_header_t hdr, const void *pay, uint32_t len,
-		    uint32_t bufx, uint32_t off)
+/* Data, a Get, or what is sent to another node. */
+static DDI_NOINLINE int transmit(struct st_end *e, const st_header_t *hdr, const void *pay,
+				 uint32_t len, uint32_t bufx, uint32_t off)
 {
 	int error = 0;
 
-	if (__atomic_load_n(&e->reset, __ATOMIC_RELAXED))
-		return ECONNRESET;
-	if (!st_option(e, ST_OPT_LITERAL))
-		fill(e, &hdr);
-	if (e->far && !st_remote_joins(e, &hdr, len))
+	if (e->far && !st_remote_joins(e, hdr, len))
 		error = st_settle(e, true);
 	if (error)
 		return error;
-	if (hdr.op == ST_OP_DATA)
-		return data(e, &hdr, len, bufx, off);
-	if (hdr.op == ST_OP_GET)
-		return get(e, &hdr, pay, len, bufx, off);
-	return header_send(e, ST_KIND_HEADER, &hdr, pay, 1);
+	if (hdr->op == ST_OP_DATA)
+		return data(e, *hdr, len, bufx, off);
+	if (hdr->op == ST_OP_GET)
+		return get(e, hdr, pay, len, bufx, off);
+	return header_send(e, hdr, pay, 1);
 }
 
+/* Whether there are no bytes before the header, of this call or others, to wait for. */
+static bool alone(const struct st_end *e, const st_header_t *hdr)
+{
+	return !e->far && !((1u << ST_OP_DATA | 1u << ST_OP_GET) >> hdr->op & 1);
+}
+
+/* One sender at a time, in the order of the calls. */
 ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
 		 uint off)
 {
@@ -210,14 +214,16 @@ ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint le
 	int error;
 
 	if (!e)
-		return EBADF;
-	error = operation(hdr);
-	if (error)
-		return st_error(error);
+		return st_error(EBADF);
+	if (!valid(hdr))
+		return invalid(hdr);
 	ddi_lock(&e->order);
 	error = st_connected(e, value);
+	if (!error && __atomic_load_n(&e->reset, __ATOMIC_RELAXED))
+		error = ECONNRESET;
 	if (!error)
-		error = transmit(e, *hdr, opt_pay, len, bufx, off);
+		error = alone(e, hdr) ? header_send(e, hdr, opt_pay, 1) :
+					transmit(e, hdr, opt_pay, len, bufx, off);
 	ddi_unlock(&e->order);
 	return st_error(error);
 }

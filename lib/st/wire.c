@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * wire.c - headers and hellos in network byte order
+ * wire.c - byte order of headers, and hellos
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -10,52 +10,22 @@
 #include "limits.h"
 #include "wire.h"
 
-unsigned int st_pack(struct st_slot *to, enum st_kind kind, const st_header_t *hdr,
-		     const void *pay)
+void st_swap(st_header_t *hdr)
 {
-	to->kind = htonl(kind);
-	to->payload = htonl(!!pay);
-	to->half[0] = htons(hdr->op);
-	to->half[1] = htons(hdr->flags);
-	to->half[2] = htons(hdr->param);
-	to->half[3] = htons(hdr->cksum);
-	to->half[4] = htons(hdr->d_port);
-	to->half[5] = htons(hdr->s_port);
-	to->half[6] = htons(hdr->d_id);
-	to->half[7] = htons(hdr->s_id);
-	to->word[0] = htonl(hdr->d_key);
-	to->word[1] = htonl(hdr->mx);
-	to->word[2] = htonl(hdr->offset);
-	to->word[3] = htonl(hdr->opaque);
-	to->word[4] = htonl(hdr->bufx);
-	to->word[5] = htonl(hdr->b_num);
-	if (!pay)
-		return ST_SLOT_SHORT;
-	memcpy(to->pay, pay, ST_PAYLOAD);
-	return ST_SLOT_SIZE;
-}
-
-bool st_unpack(const struct st_slot *from, unsigned int len, st_header_t *hdr,
-	       enum st_kind *kind)
-{
-	*kind = ntohl(from->kind);
-	if (len != (from->payload ? ST_SLOT_SIZE : ST_SLOT_SHORT))
-		return false;
-	hdr->op = ntohs(from->half[0]);
-	hdr->flags = ntohs(from->half[1]);
-	hdr->param = ntohs(from->half[2]);
-	hdr->cksum = ntohs(from->half[3]);
-	hdr->d_port = ntohs(from->half[4]);
-	hdr->s_port = ntohs(from->half[5]);
-	hdr->d_id = ntohs(from->half[6]);
-	hdr->s_id = ntohs(from->half[7]);
-	hdr->d_key = ntohl(from->word[0]);
-	hdr->mx = ntohl(from->word[1]);
-	hdr->offset = ntohl(from->word[2]);
-	hdr->opaque = ntohl(from->word[3]);
-	hdr->bufx = ntohl(from->word[4]);
-	hdr->b_num = ntohl(from->word[5]);
-	return true;
+	hdr->op = __builtin_bswap16(hdr->op);
+	hdr->flags = __builtin_bswap16(hdr->flags);
+	hdr->param = __builtin_bswap16(hdr->param);
+	hdr->cksum = __builtin_bswap16(hdr->cksum);
+	hdr->d_port = __builtin_bswap16(hdr->d_port);
+	hdr->s_port = __builtin_bswap16(hdr->s_port);
+	hdr->d_id = __builtin_bswap16(hdr->d_id);
+	hdr->s_id = __builtin_bswap16(hdr->s_id);
+	hdr->d_key = __builtin_bswap32(hdr->d_key);
+	hdr->mx = __builtin_bswap32(hdr->mx);
+	/* @offset and @opaque */
+	hdr->t_len = __builtin_bswap64(hdr->t_len);
+	hdr->bufx = __builtin_bswap32(hdr->bufx);
+	hdr->b_num = __builtin_bswap32(hdr->b_num);
 }
 
 unsigned int st_pack_hello(struct st_slot *to, const struct st_hello *hello)
@@ -63,8 +33,6 @@ unsigned int st_pack_hello(struct st_slot *to, const struct st_hello *hello)
 	uint32_t word[ST_HELLO_WORDS];
 
 	memcpy(word, hello, sizeof(word));
-	to->kind = htonl(ST_KIND_HELLO);
-	to->payload = 0;
 	for (unsigned int i = 0; i < ST_HELLO_WORDS; i++)
 		to->hello[i] = htonl(word[i]);
 	return ST_SLOT_SIZE;
@@ -77,7 +45,7 @@ static bool power(uint32_t n, uint32_t min, uint32_t max)
 
 static bool hello_valid(const struct st_hello *h)
 {
-	return h->version == ST_VERSION && h->error < 4096 &&
+	return h->version == ST_VERSION && h->error < 4096 && h->little <= 1 &&
 	       h->portlen >= 1 && h->portlen <= ST_PORTLEN_MAX &&
 	       h->port >= 1 && h->port <= UINT16_MAX && h->port + h->portlen - 1 <= UINT16_MAX &&
 	       power(h->bufsize, ST_BUFSIZE_MIN, ST_BUFSIZE_MAX) &&
@@ -90,10 +58,12 @@ bool st_unpack_hello(const struct st_slot *from, unsigned int len, struct st_hel
 {
 	uint32_t word[ST_HELLO_WORDS];
 
-	if (len != ST_SLOT_SIZE || from->kind != htonl(ST_KIND_HELLO))
+	if (len != ST_SLOT_SIZE)
 		return false;
 	for (unsigned int i = 0; i < ST_HELLO_WORDS; i++)
 		word[i] = ntohl(from->hello[i]);
+	/* From here on the copy: the other end may change the message. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	memcpy(hello, word, sizeof(word));
 	return hello_valid(hello);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * wire.h - what the libraries of two ends send each other, in network byte order
+ * wire.h - what the libraries of two ends send each other
  *
  * Copyright (C) 2026 The dd authors
  *
  * A connection is a stream of DDP. Each end has a ring of slots, in which the other end deposits
- * message n at slot n % slots: first a hello, then headers. More messages than slots are never
- * under way, so none overwrites a slot that is being read.
+ * message n at slot n % slots: first a hello, in network byte order, then headers, in that of the
+ * sender. More messages than slots are never under way, so none overwrites a slot that is being
+ * read.
  */
 #ifndef _ST_WIRE_H
 #define _ST_WIRE_H
@@ -24,7 +25,7 @@
 #undef st_tx
 #undef st_unmap
 
-#define ST_VERSION	1	/* of this protocol */
+#define ST_VERSION	2	/* of this protocol */
 #define ST_NONCE	4	/* words */
 #define ST_PORT_NAME	"st:%u"
 #define ST_MAP_NAME	"st#%08x%08x%08x%08x:%08x"	/* nonce, Mx */
@@ -35,17 +36,23 @@
  */
 #define ST_SLOTS(window)	(2 * (window) + 2)
 
-enum st_kind {
-	ST_KIND_HELLO = 1,
-	ST_KIND_HEADER = 2,
-	ST_KIND_BAD = 3,	/* a header for memory that does not exist: to be counted */
-};
+/* The operation of a header for memory that does not exist: the receiver counts it. */
+#define ST_OP_BAD	0
+
+/* Whether a header with this operation is delivered to a program, and st_tx() sends it. */
+#define ST_OP_DELIVERED(op)	((op) <= ST_OP_END_ACK && ST_OPS_DELIVERED >> (op) & 1)
+#define ST_OPS_SETUP		((1u << (ST_OP_DISCONNECT_COMPLETE + 1)) - \
+				 (1u << ST_OP_REQUEST_CONNECTION))
+#define ST_OPS_DELIVERED	((2u << ST_OP_END_ACK) - (1u << ST_OP_NOP) - ST_OPS_SETUP)
+
+#define ST_LITTLE_ENDIAN	(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 
 /**
  * struct st_hello - parameters of an end
  * @version: ST_VERSION
  * @error: 0, or why the serving end refuses the connection
  * @nonce: names the maps of this end
+ * @little: 1: headers are in little-endian byte order; 0: in big-endian byte order
  *
  * The others are options.
  */
@@ -53,6 +60,7 @@ struct st_hello {
 	uint32_t version;
 	uint32_t error;
 	uint32_t nonce[ST_NONCE];
+	uint32_t little;
 	uint32_t key;
 	uint32_t port;
 	uint32_t portlen;
@@ -66,22 +74,22 @@ struct st_hello {
 
 #define ST_HELLO_WORDS	(sizeof(struct st_hello) / sizeof(uint32_t))
 
+/* Whether the end has this ST port. */
+static inline bool st_port_of(const struct st_hello *h, uint32_t port)
+{
+	return port - h->port < h->portlen;
+}
+
 /**
  * struct st_slot - a message
- * @kind: enum st_kind
- * @payload: 1 if there is a payload
- * @half: the first members of a header
- * @word: the others
- * @pay: the payload
- * @hello: of ST_KIND_HELLO
+ * @hdr: a header
+ * @pay: its payload, if the message has ST_SLOT_SIZE bytes, not ST_SLOT_SHORT
+ * @hello: or a hello
  */
 struct st_slot {
-	uint32_t kind;
-	uint32_t payload;
 	union {
 		struct {
-			uint16_t half[8];
-			uint32_t word[6];
+			st_header_t hdr;
 			unsigned char pay[ST_PAYLOAD];
 		};
 		uint32_t hello[ST_HELLO_WORDS];
@@ -91,19 +99,16 @@ struct st_slot {
 #define ST_SLOT_SIZE	sizeof(struct st_slot)
 #define ST_SLOT_SHORT	offsetof(struct st_slot, pay)
 
-_Static_assert(sizeof(st_header_t) == 40 && ST_SLOT_SIZE == 80 && ST_SLOT_SHORT == 48,
+_Static_assert(sizeof(st_header_t) == 40 && ST_SLOT_SIZE == 72 && ST_SLOT_SHORT == 40,
 	       "sizes of the protocol");
 
-/* These return the bytes of the message. */
-unsigned int st_pack(struct st_slot *to, enum st_kind kind, const st_header_t *hdr,
-		     const void *pay);
+/* Change the byte order of a header. */
+void st_swap(st_header_t *hdr);
+
+/* Returns the bytes of the message. */
 unsigned int st_pack_hello(struct st_slot *to, const struct st_hello *hello);
 
-/* Whether the message of this length is a header; @kind is that of the message. */
-bool st_unpack(const struct st_slot *from, unsigned int len, st_header_t *hdr,
-	       enum st_kind *kind);
-
-/* Whether it is a valid hello. */
+/* Whether the message of this length is a valid hello. */
 bool st_unpack_hello(const struct st_slot *from, unsigned int len, struct st_hello *hello);
 
 #endif /* _ST_WIRE_H */

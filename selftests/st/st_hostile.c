@@ -30,7 +30,7 @@ static char *out, *in;
 static struct st_hello theirs;
 
 static const struct st_hello honest = {
-	.version = ST_VERSION, .nonce = { 1, 2, 3, 4 }, .key = 5, .port = 6, .portlen = 1,
+	.version = ST_VERSION, .nonce = { 1, 2, 3, 4 }, .little = ST_LITTLE_ENDIAN, .key = 5, .port = 6, .portlen = 1,
 	.bufsize = 4096, .maxstu = 65536, .base = 0, .count = 256, .channels = 15, .iana = 7,
 };
 
@@ -82,12 +82,14 @@ static int hello(const struct st_hello *mine)
 }
 
 /* Say an honest hello and wait for the answer, whose parameters are kept. */
-static long job_greet(long a, long b, long c)
+static long job_greet(long swapped, long b, long c)
 {
+	struct st_hello mine = honest;
 	struct dd_msg msg;
 	int ret;
 
-	ret = hello(&honest);
+	mine.little ^= swapped;
+	ret = hello(&mine);
 	if (!ret)
 		ret = dd_recv(h, list, &msg, DD_RECV_SLEEP, 20000000000ll);
 	if (ret)
@@ -97,9 +99,9 @@ static long job_greet(long a, long b, long c)
 
 /* Words of a hello, and wrong values. */
 static const uint32_t wrong[][2] = {
-	{ 0, 99 }, { 1, 5000 }, { 7, 0 }, { 7, 70000 }, { 7, -1 }, { 8, 0 }, { 8, 300 },
-	{ 9, 5000 }, { 9, 0 }, { 10, 100 }, { 11, 0x80000000 }, { 12, 0 }, { 12, 2 << 20 },
-	{ 13, 0 }, { 13, 16 }, { 14, 70000 },
+	{ 0, 99 }, { 1, 5000 }, { 6, 2 }, { 8, 0 }, { 8, 70000 }, { 8, -1 }, { 9, 0 }, { 9, 300 },
+	{ 10, 5000 }, { 10, 0 }, { 11, 100 }, { 12, 0x80000000 }, { 13, 0 }, { 13, 2 << 20 },
+	{ 14, 0 }, { 14, 16 }, { 15, 70000 },
 };
 
 #define WRONG	(int)(sizeof(wrong) / sizeof(wrong[0]))
@@ -115,10 +117,10 @@ static long job_wrong_hello(long which, long b, long c)
 	case 0:
 		return deposit(0, 0);
 	case 1:
-		return deposit(80, 0);
+		return deposit(ST_SLOT_SIZE, 0);
 	case 2:
-		memset(out, 0xff, 48);
-		return deposit(48, 0);
+		memset(out, 0xff, ST_SLOT_SHORT);
+		return deposit(ST_SLOT_SHORT, 0);
 	case 3:
 		return deposit(8000, 16);
 	case 4:
@@ -138,22 +140,43 @@ static long job_noise(long seed, long count, long x)
 
 	srand(seed);
 	for (long i = 0; i < count && !ret; i++) {
-		size_t len = rand() % 4 ? (rand() % 2 ? 48 : 80) : (unsigned int)rand() % 200;
-		size_t to = rand() % 3 ? rand() % 127 * 80u : (unsigned int)rand() % 10000;
+		size_t len = rand() % 4 ? (rand() % 2 ? ST_SLOT_SHORT : ST_SLOT_SIZE) :
+					  (unsigned int)rand() % 200;
+		size_t to = rand() % 3 ? rand() % 127 * ST_SLOT_SIZE : (unsigned int)rand() % 10000;
 
 		for (int j = 0; j < 200; j++)
 			out[j] = rand();
 		hdr = (st_header_t){ .op = i % 10 ? rand() : ST_OP_NOP,
 				     .d_key = rand() % 4 || !(i % 10) ? theirs.key : (uint32_t)rand(),
 				     .d_port = theirs.port, .mx = rand(), .bufx = rand() };
-		if (i % 10 == 0 || rand() % 3)
-			len = st_pack(slot, i % 10 == 0 || rand() % 2 ? ST_KIND_HEADER :
-				      (enum st_kind)rand(), &hdr, i % 2 ? out + 100 : NULL);
+		if (i % 10 == 0 || rand() % 3) {
+			slot->hdr = hdr;
+			len = i % 2 ? ST_SLOT_SIZE : ST_SLOT_SHORT;
+		}
 		if (i % 10 == 0)
-			to = 80;
+			to = ST_SLOT_SIZE;
 		ret = deposit(len, to);
 	}
 	return ret;
+}
+
+static const st_header_t numbers = {
+	.op = ST_OP_END, .flags = 0x1122, .param = 0x3344, .cksum = 0x5566, .s_port = 0x7788,
+	.d_id = 0x99aa, .s_id = 0xbbcc, .mx = 0x01234567, .t_len = 0x123456789abcdef,
+	.bufx = 0x89abcdef, .b_num = 0x76543210,
+};
+
+/* Send a header in the other byte order, and its payload. */
+static long job_swapped(long a, long b, long c)
+{
+	struct st_slot *slot = (struct st_slot *)out;
+
+	slot->hdr = numbers;
+	slot->hdr.d_key = theirs.key;
+	slot->hdr.d_port = theirs.port;
+	st_swap(&slot->hdr);
+	memset(slot->pay, 0x5a, ST_PAYLOAD);
+	return deposit(ST_SLOT_SIZE, ST_SLOT_SIZE);
 }
 
 /* Import the map @mx, with @rights, as the honest peer would: 0 or the error. */
@@ -225,8 +248,8 @@ static long job_serve(long which, long x, long y)
 		refuse.error = EPROTO;
 		return hello(&refuse);
 	}
-	memset(out, which == 2 ? 0xff : 0, 80);
-	return deposit(which == 2 ? 80 : 48, 0);
+	memset(out, which == 2 ? 0xff : 0, ST_SLOT_SIZE);
+	return deposit(which == 2 ? ST_SLOT_SIZE : ST_SLOT_SHORT, 0);
 }
 
 /* ---- the process that uses libst ----------------------------------------------------- */
@@ -343,6 +366,27 @@ TEST(ST_44_ST_48_9_random_headers)
 	OK(o_job(job_hang_up, 0, 0, 0));
 	check_eq(rx(l, &r, NULL, 5000), ECONNRESET);
 	OK(st_delete(l));
+}
+
+TEST(ST_48_headers_of_the_other_byte_order)
+{
+	char pay[ST_PAYLOAD], same[ST_PAYLOAD];
+	st_header_t r, expected = numbers;
+
+	listener();
+	OK(o_job(job_dial, 65536, 0, 0));
+	accept_begin();
+	OK(o_job(job_greet, 1, 0, 0));
+	OK(accept_end());
+	OK(o_job(job_swapped, 0, 0, 0));
+	OK(rx(l, &r, pay, -1));
+	expected.d_key = get(l, ST_OPT_KEY_LOCAL);
+	expected.d_port = get(l, ST_OPT_PORT_LOCAL);
+	check(!memcmp(&r, &expected, sizeof(r)));
+	memset(same, 0x5a, sizeof(same));
+	check(!memcmp(pay, same, sizeof(pay)));
+	OK(st_delete(l));
+	OK(o_job(job_hang_up, 0, 0, 0));
 }
 
 TEST(ST_36_memory_without_libst)
