@@ -5,8 +5,10 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "dev.h"
 
@@ -35,4 +37,18 @@ void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot)
 	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
 
 	return at == MAP_FAILED ? NULL : at;
+}
+
+DD_API int ddi_fd_above(int fd)
+{
+	int above;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	/* RLIMIT_NOFILE is 3 or less, which fcntl() takes for a wrong argument. */
+	if (above < 0)
+		errno = EMFILE;
+	return above;
 }

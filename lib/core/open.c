@@ -66,7 +66,7 @@ static int device_open(struct dd *h)
 	struct dd_info info = { .size = sizeof(info) };
 	int ret;
 
-	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
+	h->fd = ddi_fd_above(open(DD_DEVICE, O_RDWR | O_CLOEXEC));
 	if (h->fd < 0)
 		return not_opened(errno);
 	/* Before it is mapped: a mapping of another file may be shorter, and accesses fault. */

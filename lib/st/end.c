@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dev.h"
 #include "end.h"
 
 static struct st_name *records[ST_HANDLES];
@@ -223,7 +224,7 @@ int st_end_open(struct st_end *e)
 	ret = dd_open(&h);
 	if (ret)
 		return st_errno(ret);
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	fd = ddi_fd_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
 	if (fd < 0) {
 		ret = errno;
 		dd_shutdown(h);

@@ -158,6 +158,34 @@ TEST(reasons_without_a_handle)
 	check_eq(dd_last_error(NULL, text, 0), -EINVAL);
 }
 
+/* In a child without standard input, output and error, which does not get them by dd_open(). */
+static int open_without_standard_files(void)
+{
+	struct rlimit few = { .rlim_cur = 3, .rlim_max = 3 };
+	struct dd *own;
+
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	if (dd_open(&own) || dd_fd(own) < 3 || dd_shutdown(own))
+		return 1;
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) != -1)
+			return 2;
+	setrlimit(RLIMIT_NOFILE, &few);
+	return not_opened(-ENORESOURCE, "RLIMIT_NOFILE") && fcntl(0, F_GETFD) == -1 ? 0 : 3;
+}
+
+TEST(a_process_without_standard_files)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(open_without_standard_files());
+	waitpid(pid, &status, 0);
+	check_eq(status, 0);
+}
+
 static long futex_wait(void *word, int op)
 {
 	const struct timespec soon = { 0, MS };

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -442,6 +443,33 @@ TEST(ST_2_ST_25_ST_27_no_device_and_names_of_services)
 	pid = fork();
 	if (!pid)
 		_exit(in_a_namespace());
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+}
+
+/* In a child without standard input, output and error. Returns what is wrong. */
+static int listen_without_standard_files(void)
+{
+	st_chandle_t c;
+	int bad;
+
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	bad = st_create(&c) || st_listen(c, NULL, NULL);
+	for (int fd = 0; fd < 3; fd++)
+		bad |= (fcntl(fd, F_GETFD) != -1) << 1;
+	return bad | (st_delete(c) != 0) << 2;
+}
+
+TEST(ST_25_a_process_without_standard_files)
+{
+	int status = -1;
+	pid_t pid;
+
+	other();
+	pid = fork();
+	if (!pid)
+		_exit(listen_without_standard_files());
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
 }
