@@ -107,12 +107,12 @@ static DDI_NOINLINE int data(struct st_end *e, st_header_t hdr, uint32_t len, ui
 
 	if (!st_option(e, ST_OPT_LITERAL) && hdr.offset >= e->remote.bufsize)
 		return EINVAL;
-	if (!len)
+	if (!len && !silent)
 		return header_send(e, &hdr, NULL, 1);
-	error = put(e, &hdr, len, bufx, off);
+	error = len ? put(e, &hdr, len, bufx, off) : 0;
 	if (error && error != EBADMSG)
 		return error;
-	if (!literal(e))
+	if (len && !literal(e))
 		n = tile(e, &hdr, len);
 	if (error)
 		return bad_send(e, n);
