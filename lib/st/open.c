@@ -139,6 +139,29 @@ static int established(struct st_end *e)
 	return 0;
 }
 
+typedef int (*open_fn)(struct st_end *e, const char *hostname, unsigned int port);
+
+/* What st_listen() and st_connect() have in common. */
+static int open_idle(st_chandle_t chandle, const char *hostname, const char *service,
+		     open_fn open, enum st_state to)
+{
+	struct st_end *e = st_enter(chandle);
+	unsigned int port;
+	int error;
+
+	if (!e)
+		return EBADF;
+	error = st_open_begin(e, ST_IDLE);
+	if (error)
+		return st_leave(e, error);
+	error = st_service_port(service, &port);
+	if (!error)
+		error = open(e, hostname, port);
+	if (error)
+		st_end_clear(e);
+	return st_leave(e, st_open_end(e, ST_IDLE, to, error));
+}
+
 /* ---- the serving end ------------------------------------------------------- */
 
 static int serve(struct st_end *e, unsigned int port, unsigned int flags)
@@ -184,6 +207,8 @@ static int listen_open(struct st_end *e, const char *hostname, unsigned int port
 {
 	int error, node;
 
+	if (!port)
+		port = e->option[ST_OPT_IANA_LOCAL];
 	error = begin(e);
 	if (!error)
 		error = st_host_node(e->h, hostname, &node);
@@ -196,22 +221,7 @@ static int listen_open(struct st_end *e, const char *hostname, unsigned int port
 
 ST_API int st_listen(st_chandle_t chandle, const char *hostname, const char *service)
 {
-	struct st_end *e = st_enter(chandle);
-	unsigned int port;
-	int error;
-
-	if (!e)
-		return EBADF;
-	error = st_open_begin(e, ST_IDLE);
-	if (error)
-		return st_leave(e, error);
-	error = st_service_port(service, &port);
-	if (!error)
-		error = listen_open(e, hostname, port ? port : (unsigned int)
-				    e->option[ST_OPT_IANA_LOCAL]);
-	if (error)
-		st_end_clear(e);
-	return st_leave(e, st_open_end(e, ST_IDLE, ST_LISTENING, error));
+	return open_idle(chandle, hostname, service, listen_open, ST_LISTENING);
 }
 
 /* Wait for a client, or until a signal comes: 0, with its connection, or an error. */
@@ -361,6 +371,8 @@ static int connect_try(struct st_end *e, const char *hostname, unsigned int port
 {
 	int error;
 
+	if (!port)
+		return EINVAL;
 	for (int i = 0; i < ATTEMPTS; i++) {
 		error = connect_open(e, hostname, port);
 		if (error != EAGAIN)
@@ -372,22 +384,5 @@ static int connect_try(struct st_end *e, const char *hostname, unsigned int port
 
 ST_API int st_connect(st_chandle_t chandle, const char *hostname, const char *service)
 {
-	struct st_end *e = st_enter(chandle);
-	unsigned int port;
-	int error;
-
-	if (!e)
-		return EBADF;
-	error = st_open_begin(e, ST_IDLE);
-	/* Listening is no time to connect either. */
-	if (error)
-		return st_leave(e, error);
-	error = st_service_port(service, &port);
-	if (!error && !port)
-		error = EINVAL;
-	if (!error)
-		error = connect_try(e, hostname, port);
-	if (error)
-		st_end_clear(e);
-	return st_leave(e, st_open_end(e, ST_IDLE, ST_CONNECTED, error));
+	return open_idle(chandle, hostname, service, connect_try, ST_CONNECTED);
 }
