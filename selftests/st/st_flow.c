@@ -198,6 +198,9 @@ static void *thread_call(void *arg)
 	case 'c':
 		call->ret = st_close(c);
 		break;
+	case 'd':
+		call->ret = st_delete(c);
+		break;
 	}
 	return NULL;
 }
@@ -355,6 +358,22 @@ TEST(ST_28_ST_24_close_ends_the_calls_of_other_threads)
 	OK(nop(1));
 	OK(o_job(job_read, 0, 1, 1));
 	pair_end();
+}
+
+TEST(ST_3_ST_24_delete_ends_the_calls_of_other_threads)
+{
+	struct call *reader[3], *deleter;
+
+	pair_new(4);
+	for (int i = 0; i < 3; i++)
+		reader[i] = call_begin('r');
+	for (int i = 0; i < 3; i++)
+		check(sleeps(reader[i]));
+	deleter = call_begin('d');
+	for (int i = 0; i < 3; i++)
+		check_eq(call_end(reader[i]), EBADF);
+	OK(call_end(deleter));
+	OK(o_delete(0));
 }
 
 TEST(ST_48_14_a_peer_that_is_gone_wakes_sleepers)
