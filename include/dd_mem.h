@@ -119,11 +119,14 @@ int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap);
  * @first: the first byte that was redirected, counted from the start of the redirection;
  *	stored by dd_redirect_end()
  * @count: bytes that were redirected; stored by dd_redirect_end()
+ * @request: number of the latest put, as dd_put_async() has returned it to its importer, once all
+ *	bytes of that are in place: load it with acquire semantics
  */
 struct dd_export_state {
 	uint64_t data_end;
 	uint64_t first;
 	uint64_t count;
+	uint64_t request;
 };
 
 /**

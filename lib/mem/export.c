@@ -39,6 +39,7 @@ _Static_assert(sizeof(struct dd_export_state) == sizeof(struct dd_segment_state)
 	       SAME(dd_export_state, dd_segment_state, data_end, data_end) &&
 	       SAME(dd_export_state, dd_segment_state, first, first) &&
 	       SAME(dd_export_state, dd_segment_state, count, count) &&
+	       SAME(dd_export_state, dd_segment_state, request, request) &&
 	       sizeof(struct dd_export_importer) == sizeof(struct dd_importer) &&
 	       SAME(dd_export_importer, dd_importer, importer, channel) &&
 	       SAME(dd_export_importer, dd_importer, count, count) &&

@@ -21,7 +21,7 @@ static void drain(struct st_end *e)
 {
 	int64_t end = st_now() + DRAIN_NS;
 
-	/* A sender that has the lock has no silent Data under way while it waits. */
+	/* A sender that has the lock has no Data under way while it waits. */
 	if (ddi_trylock(&e->order)) {
 		st_settle(e, true);
 		ddi_unlock(&e->order);

@@ -239,7 +239,7 @@ int st_end_open(struct st_end *e)
 	e->submitted = 0;
 	e->counted = 0;
 	e->busy = NULL;
-	e->silent = 0;
+	e->under_way = 0;
 	e->bad = 0;
 	e->last = &e->answers;
 	e->dropped = 0;
@@ -286,10 +286,10 @@ int64_t st_now(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-int st_sleep(struct st_end *e, int64_t deadline)
+static int sleep_until(struct st_end *e, int fd, int64_t deadline)
 {
 	struct pollfd fds[] = {
-		{ .fd = dd_fd(e->h), .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
 		{ .fd = e->wake, .events = POLLIN },
 	};
 	int64_t left = deadline < 0 ? 0 : deadline - st_now();
@@ -306,6 +306,17 @@ int st_sleep(struct st_end *e, int64_t deadline)
 	if (fds[1].revents)
 		eventfd_read(e->wake, &n);
 	return ret ? 0 : EWOULDBLOCK;
+}
+
+int st_sleep(struct st_end *e, int64_t deadline)
+{
+	return sleep_until(e, dd_fd(e->h), deadline);
+}
+
+int st_pause(struct st_end *e, int64_t deadline)
+{
+	/* A negative descriptor is passed over. */
+	return sleep_until(e, -1, deadline);
 }
 
 int st_errno(int ret)

@@ -50,7 +50,16 @@ enum st_state {
 
 struct st_map;
 struct st_import;
-struct st_answer;
+
+/**
+ * struct st_answer - a header that is read before messages are
+ * @hdr: the header, which answers a Get of this end, or is st_end.held
+ * @next: the answer after it
+ */
+struct st_answer {
+	st_header_t hdr;
+	struct st_answer *next;
+};
 
 /**
  * struct st_end - the record of a handle
@@ -86,18 +95,21 @@ struct st_answer;
  * @waiting: calls that wait for it; atomic
  * @counted: the largest result of st_flush(); @lock
  * @import: memory of the other end, by its first buffer; @order
- * @busy: the one that silent Data is under way to, or NULL: see remote.c; @order
+ * @busy: the one that Data is under way to, or NULL: see remote.c; @order
  * @oldest: number of its first request that is under way; @order
  * @newest: and of the last one; @order
- * @silent: STUs under way, not less; atomic
- * @bad: of those that were, requests whose place does not exist, and which the other end is to
- *	count; atomic
+ * @announced: bit n % 64: there is a header for request n; @order
+ * @under_way: STUs under way, not less; atomic
+ * @bad: of those that were, silent requests whose place does not exist, and which the other end is
+ *	to count; atomic
  * @map: maps by buffer; @lock
  * @maps: all of them; @lock
  * @sequence: of Mx; @lock
  * @receive: one receiver at a time
  * @answers: unread answers to Gets; @receive
  * @last: where the next one is linked; @receive
+ * @held: a header whose Data may not be in place, the first of @answers; @receive
+ * @request: of that Data; @receive
  * @dropped: headers that did not match; atomic
  */
 struct st_end {
@@ -136,7 +148,8 @@ struct st_end {
 	struct st_import *busy;
 	int64_t oldest;
 	int64_t newest;
-	int64_t silent;
+	uint64_t announced;
+	int64_t under_way;
 	unsigned int bad;
 	struct st_map **map;
 	struct st_map *maps;
@@ -144,6 +157,8 @@ struct st_end {
 	struct ddi_lock receive;
 	struct st_answer *answers;
 	struct st_answer **last;
+	struct st_answer held;
+	uint64_t request;
 	int dropped;
 };
 
@@ -215,6 +230,9 @@ void st_state_set(struct st_end *e, enum st_state state);
  * CLOCK_MONOTONIC, has passed; -1: no limit. 0, EWOULDBLOCK or EINTR.
  */
 int st_sleep(struct st_end *e, int64_t deadline);
+
+/* The same, but messages do not end it. */
+int st_pause(struct st_end *e, int64_t deadline);
 int64_t st_now(void);
 
 /* Wake one thread. In ST_CLOSING, each one that was woken wakes the next one. */

@@ -5,8 +5,9 @@
  * Copyright (C) 2026 The dd authors
  *
  * A header counts as sent when it is inside the other end's window: then the other end finds it
- * whatever happens to this one. Bytes of Data are in place before its header is sent, so of a call
- * at most the last header is not sent yet. Silent Data may be under way to another node.
+ * whatever happens to this one. Of the STUs of a call at most the last one, which has the header, is
+ * not sent yet, if the bytes are in place. Data may be under way to another node: then none of its STUs
+ * was sent.
  */
 #include <errno.h>
 #include <time.h>
@@ -22,23 +23,23 @@ void st_flush_wake(struct st_end *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Whether silent Data, or the report that it was refused, is under way. */
-static bool silent(const struct st_end *e)
+/* Whether Data, or the report that silent Data was refused, is under way. */
+static bool under_way(const struct st_end *e)
 {
-	return __atomic_load_n(&e->silent, __ATOMIC_SEQ_CST) || __atomic_load_n(&e->bad, __ATOMIC_RELAXED);
+	return __atomic_load_n(&e->under_way, __ATOMIC_SEQ_CST) || __atomic_load_n(&e->bad, __ATOMIC_RELAXED);
 }
 
 /* Find out whether it has arrived. Another sender finds out itself. */
-static void silent_look(struct st_end *e)
+static void settle_look(struct st_end *e)
 {
-	if (silent(e) && ddi_trylock(&e->order)) {
+	if (under_way(e) && ddi_trylock(&e->order)) {
 		st_settle(e, false);
 		ddi_unlock(&e->order);
 	}
 }
 
 /* Wait for it, or a moment for another sender, which may wait for the window. */
-static int silent_wait(struct st_end *e)
+static int settle_wait(struct st_end *e)
 {
 	int error = 0;
 
@@ -60,11 +61,11 @@ static int sent(struct st_end *e, int64_t *count, uint64_t *pending, uint64_t *f
 	int error = 0;
 
 	*pending = *first = 0;
-	silent_look(e);
+	settle_look(e);
 	pthread_mutex_lock(&e->lock);
-	/* In this order: silent Data is under way before it is submitted. */
+	/* In this order: Data is under way before it is submitted. */
 	submitted = __atomic_load_n(&e->submitted, __ATOMIC_SEQ_CST);
-	submitted -= __atomic_load_n(&e->silent, __ATOMIC_SEQ_CST);
+	submitted -= __atomic_load_n(&e->under_way, __ATOMIC_SEQ_CST);
 	if (dd_done(e->h, e->conn, DD_DONE_PLACED, 0) != 1) {
 		if (dd_conn_info(e->h, e->conn, &desc) || desc.closed)
 			error = ECONNRESET;
@@ -110,14 +111,14 @@ static int flush(struct st_end *e, int64_t threshold, int64_t *count)
 
 	for (;;) {
 		error = sent(e, count, &pending, &first);
-		if (threshold < 0 ? !pending && !silent(e) : *count >= threshold)
+		if (threshold < 0 ? !pending && !under_way(e) : *count >= threshold)
 			return 0;
 		if (!error && st_state(e) != ST_CONNECTED)
 			error = ENOTCONN;
 		if (error)
 			return error;
-		if (silent(e)) {
-			error = silent_wait(e);
+		if (under_way(e)) {
+			error = settle_wait(e);
 		} else if (pending) {
 			/* The last one that is needed. */
 			if (threshold >= 0 && pending > (uint64_t)(threshold - *count))

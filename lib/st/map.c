@@ -28,6 +28,7 @@
  * @count: buffers
  * @mx: with ST_PIN_RX
  * @segment: with ST_PIN_RX, of libdd
+ * @state: of that, if the other end is on another node; else NULL
  * @readers: transmissions that use the memory
  * @next: of st_end.maps
  * @link: where it is linked
@@ -43,6 +44,7 @@ struct st_map {
 	unsigned int count;
 	uint32_t mx;
 	uint64_t segment;
+	const struct dd_export_state *state;
 	unsigned int readers;
 	struct st_map *next;
 	struct st_map **link;
@@ -156,7 +158,8 @@ static int publish(struct st_end *e, struct st_map *m, size_t len)
 	struct dd_export_attr attr = {
 		.size = sizeof(attr), .addr = m->ptr, .len = len, .key_class = DD_KEY_NAME,
 		.rights = rights(e, m), .notify = DD_NOTIFY_NEVER, .users = DD_FOR_LISTED,
-		.importers = 1, .flags = DD_EXPORT_DIRECT_ANY,
+		.importers = 1, .window = ST_UNDER_WAY,
+		.flags = e->far ? DD_EXPORT_REDIRECT : DD_EXPORT_DIRECT_ANY,
 	};
 	int ret;
 
@@ -164,6 +167,7 @@ static int publish(struct st_end *e, struct st_map *m, size_t len)
 	ret = dd_export(e->h, &attr, &m->segment);
 	if (ret)
 		return ret;
+	m->state = attr.state;
 	ret = dd_export_grant(e->h, m->segment, e->node, e->uid, attr.rights);
 	if (ret)
 		dd_unexport(e->h, m->segment);
@@ -229,6 +233,7 @@ static int map_new(struct st_end *e, int flags, void *ptr, size_t len, int base,
 	m->first = base - e->option[ST_OPT_BUFX_BASE];
 	m->count = count;
 	m->readers = 0;
+	m->state = NULL;
 	error = map(e, m, len);
 	if (error)
 		st_table_release(&maps, &m->name);
@@ -293,6 +298,22 @@ void st_map_put(struct st_map *m)
 uint32_t st_map_mx(const struct st_map *m)
 {
 	return m->mx;
+}
+
+int st_map_arrived(struct st_end *e, uint32_t mx, uint64_t request)
+{
+	uint32_t first = ST_MX_FIRST(mx);
+	const struct st_map *m = NULL;
+	int error = EBADMSG;
+
+	pthread_mutex_lock(&e->lock);
+	if (first < (uint32_t)e->option[ST_OPT_BUFX_COUNT])
+		m = e->map[first];
+	/* The state is there as long as the map has its length. */
+	if (m && m->len && m->mx == mx && m->state)
+		error = __atomic_load_n(&m->state->request, __ATOMIC_ACQUIRE) < request ? EAGAIN : 0;
+	pthread_mutex_unlock(&e->lock);
+	return error;
 }
 
 /* ---- st_unmap() ------------------------------------------------------------ */

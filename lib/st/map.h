@@ -20,6 +20,12 @@ void st_map_put(struct st_map *map);
 /* The Mx of a map. */
 uint32_t st_map_mx(const struct st_map *map);
 
+/*
+ * Whether a request of the other end, on another node, to a map is in place: 0, EAGAIN; EBADMSG: it has
+ * no such map.
+ */
+int st_map_arrived(struct st_end *e, uint32_t mx, uint64_t request);
+
 /* The connection ends, which ends the segments; no other call is inside. */
 void st_maps_end(struct st_end *e);
 

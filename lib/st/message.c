@@ -46,6 +46,8 @@ static DDI_INLINE int attempt(struct st_end *e, const struct st_slot *slot, unsi
 /* The window is full, or the connection has ended: 0 or an error. */
 static DDI_NOINLINE int again(struct st_end *e, const struct st_slot *slot, unsigned int len, int ret)
 {
+	if (ret == -ENOTREADY && e->busy)
+		return EWOULDBLOCK;
 	while (ret == -ENOTREADY) {
 		/* st_close() closes the connection, which ends this wait. */
 		ret = dd_done(e->h, e->conn, DD_DONE_PLACED, DD_FOREVER);
@@ -78,19 +80,34 @@ static void fill(const struct st_end *e, st_header_t *hdr)
 	hdr->s_port = e->port;
 }
 
-int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay)
+static DDI_INLINE struct st_slot *compose_header(struct st_end *e, const st_header_t *hdr)
 {
 	struct st_slot *slot = compose(e);
-	unsigned int len = ST_SLOT_SHORT;
 
 	slot->hdr = *hdr;
 	if (!st_option(e, ST_OPT_LITERAL))
 		fill(e, &slot->hdr);
+	return slot;
+}
+
+int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay)
+{
+	struct st_slot *slot = compose_header(e, hdr);
+	unsigned int len = ST_SLOT_SHORT;
+
 	if (pay) {
 		memcpy(slot->pay, pay, ST_PAYLOAD);
 		len = ST_SLOT_SIZE;
 	}
 	return transfer(e, slot, len);
+}
+
+int st_message_data(struct st_end *e, const st_header_t *hdr, uint64_t request)
+{
+	struct st_slot *slot = compose_header(e, hdr);
+
+	slot->request = request;
+	return transfer(e, slot, ST_SLOT_DATA);
 }
 
 int st_message_hello(struct st_end *e, const struct st_hello *hello)

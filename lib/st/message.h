@@ -11,11 +11,13 @@
 #include "recv.h"
 
 /*
- * Send a header with an optional payload, or a hello. That waits while the other end's window is full:
- * 0, ECONNRESET or another error. The caller holds st_end.order, or no other thread sends. Fields
- * of the header that the library knows are filled in, without ST_OPT_LITERAL.
+ * Send a header with an optional payload, or with the number of the request of its Data, or a hello.
+ * That waits while the other end's window is full. If Data is under way, it does not: EWOULDBLOCK, and
+ * st_settle() comes first. 0, ECONNRESET or another error. The caller holds st_end.order, or no other
+ * thread sends. Fields of the header that the library knows are filled in, without ST_OPT_LITERAL.
  */
 int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay);
+int st_message_data(struct st_end *e, const st_header_t *hdr, uint64_t request);
 int st_message_hello(struct st_end *e, const struct st_hello *hello);
 
 /*

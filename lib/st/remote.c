@@ -8,7 +8,10 @@
  * buffer in common, an import is replaced when another map begins at its first buffer.
  *
  * Requests of one import are executed in their order, and those of two imports, and messages, are
- * not. So silent Data of one import may be under way, to another node, until anything else is sent.
+ * not. So Data of one import may be under way, to another node. The message with the header of Data
+ * says which request it belongs to, and the other end does not read it, nor those behind it, before
+ * that is in place. Anything else waits until no Data is under way, or if its message is to be read
+ * after silent Data.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +21,7 @@
 #include "message.h"
 #include "remote.h"
 
-#define COPIED		16384	/* bytes of silent Data that the kernel copies, at most */
-#define UNDER_WAY	32	/* requests whose result libdd still has: it has those of the last 64 */
+#define COPIED		16384	/* bytes of Data that the kernel copies, at most */
 
 /**
  * struct st_import - a map of the other end
@@ -48,26 +50,35 @@ static void import_drop(struct st_import *i)
 	i->mem = NULL;
 }
 
+/*
+ * Replace an import only when there is another one: then its map has ended. Otherwise the numbers of
+ * its requests would begin again, while the other end has headers with the former ones.
+ */
 static int import_open(struct st_end *e, struct st_import *i, uint32_t mx)
 {
 	struct dd_import_attr attr = {
 		.size = sizeof(attr), .node = e->node, .key_class = DD_KEY_NAME,
 		.rights = DD_CAN_PUT | DD_CAN_GET, .flags = DD_IMPORT_MAY,
+		.depth = ST_UNDER_WAY,
 	};
+	struct dd_mem *mem;
 	int ret;
 
 	st_map_key(attr.key, e->remote.nonce, mx);
-	ret = dd_import_begin(e->h, &attr, &i->mem);
+	ret = dd_import_begin(e->h, &attr, &mem);
+	if (ret)
+		return ret;
+	while ((ret = dd_import_wait(mem, -1)) == -EINTR)
+		;
 	if (ret) {
-		i->mem = NULL;
+		dd_unimport(mem);
 		return ret;
 	}
-	while ((ret = dd_import_wait(i->mem, -1)) == -EINTR)
-		;
-	if (ret)
+	if (i->mem)
 		import_drop(i);
+	i->mem = mem;
 	i->mx = mx;
-	return ret;
+	return 0;
 }
 
 /* Find the bytes of a header: 0 or -errno. */
@@ -82,9 +93,7 @@ static int place(struct st_end *e, const st_header_t *hdr, size_t len, struct st
 	if (first >= e->remote.count || hdr->bufx < e->remote.base || buffer < first)
 		return -ERANGE;
 	i = &e->import[first];
-	if (i->mem && i->mx != hdr->mx)
-		import_drop(i);
-	if (!i->mem)
+	if (!i->mem || i->mx != hdr->mx)
 		ret = import_open(e, i, hdr->mx);
 	if (ret)
 		return ret;
@@ -129,10 +138,27 @@ static int finish(const struct st_import *i, int64_t request, bool wait)
 
 /* ---- what is under way --------------------------------------------------------- */
 
-bool st_remote_joins(const struct st_end *e, const st_header_t *hdr, size_t len)
+static bool announced(const struct st_end *e, int64_t request)
 {
-	return e->far && hdr->op == ST_OP_DATA && hdr->flags & ST_FLAG_SILENT &&
-	       len && len <= COPIED && (!e->busy || e->busy->mx == hdr->mx);
+	return e->announced >> request % 64 & 1;
+}
+
+void st_remote_announced(struct st_end *e)
+{
+	e->announced |= 1ull << e->newest % 64;
+}
+
+/* Whether these bytes of Data may be under way together with those that are. */
+static bool joins(const struct st_end *e, const st_header_t *hdr, size_t len)
+{
+	return e->far && len <= COPIED && (!e->busy || e->busy->mx == hdr->mx);
+}
+
+bool st_remote_follows(const struct st_end *e, const st_header_t *hdr, size_t len)
+{
+	if (hdr->op == ST_OP_DATA && len)
+		return joins(e, hdr, len);
+	return hdr->op != ST_OP_GET && !e->bad && (!e->busy || announced(e, e->newest));
 }
 
 /* Collect the result of the oldest request that is under way: 0, EAGAIN, or ECONNRESET. */
@@ -143,11 +169,12 @@ static int collect(struct st_end *e, bool wait)
 	if (ret == -EAGAIN)
 		return EAGAIN;
 	error = remote_errno(ret);
-	if (error == EBADMSG)
+	/* The other end counts the header of Data itself. */
+	if (error == EBADMSG && !announced(e, e->oldest))
 		__atomic_add_fetch(&e->bad, 1, __ATOMIC_RELAXED);
 	if (e->oldest++ == e->newest) {
 		e->busy = NULL;
-		__atomic_store_n(&e->silent, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&e->under_way, 0, __ATOMIC_RELEASE);
 	}
 	return error == EBADMSG ? 0 : error;
 }
@@ -178,7 +205,7 @@ static bool begin(struct st_end *e, struct st_import *i, const void *local, size
 {
 	int64_t n;
 
-	if (e->busy && e->newest - e->oldest >= UNDER_WAY)
+	if (e->busy && e->newest - e->oldest >= ST_UNDER_WAY)
 		collect(e, true);
 	while ((n = dd_put_async(i->mem, local, len, offset, DD_PUT_COPY, 0)) == -EBUSY && e->busy)
 		collect(e, true);
@@ -188,6 +215,7 @@ static bool begin(struct st_end *e, struct st_import *i, const void *local, size
 		e->oldest = n;
 	e->busy = i;
 	e->newest = n;
+	e->announced &= ~(1ull << n % 64);
 	return true;
 }
 
@@ -203,8 +231,8 @@ int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, s
 		ret = place(e, hdr, len, &i, &offset);
 		if (ret)
 			return remote_errno(ret);
-		if (st_remote_joins(e, hdr, len) && begin(e, i, local, len, offset))
-			return 0;
+		if (joins(e, hdr, len) && begin(e, i, local, len, offset))
+			return EINPROGRESS;
 		st_settle(e, true);
 		ret = finish(i, dd_put_async(i->mem, local, len, offset, DD_PUT_STABLE, 0), true);
 	} while (ended(i, ret, &attempts));

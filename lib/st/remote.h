@@ -18,6 +18,11 @@
 #define ST_MX_GET(mx)		((mx) >> 20 & 1)
 #define ST_MX_SEQUENCES		1024
 
+/*
+ * Requests of Data that may be under way. libdd has the results of the last 64 of an import.
+ */
+#define ST_UNDER_WAY	32
+
 /* The name of the segment of @mx of an end. */
 void st_map_key(void *key, const uint32_t nonce[ST_NONCE], uint32_t mx);
 
@@ -25,19 +30,22 @@ struct st_import *st_remote_table(unsigned int count);
 
 /*
  * Write @len bytes at @local to, or read them from, memory of the other end. The place is buffer
- * @hdr->bufx of @hdr->mx, and @hdr->offset. Returns 0; EBADMSG: there is no such place;
- * EACCES: the other end's program is to answer the Get; or another error. The caller holds
- * st_end.order, and has called st_settle(), unless st_remote_joins().
+ * @hdr->bufx of @hdr->mx, and @hdr->offset. Returns 0; EINPROGRESS: a copy is under way, as request
+ * st_end.newest; EBADMSG: there is no such place; EACCES: the other end's program is to answer the
+ * Get; or another error. The caller holds st_end.order, and has called st_settle(), unless
+ * st_remote_follows().
  */
 int st_remote_put(struct st_end *e, const st_header_t *hdr, const void *local, size_t len);
 int st_remote_get(struct st_end *e, const st_header_t *hdr, void *local, size_t len);
 
 /*
- * Whether @len bytes of this header may be under way together with those that are: few bytes of silent
- * Data for one map on another node, of which the kernel has a copy. Then st_end.busy is set when
- * st_remote_put() returns.
+ * Whether this header and its @len bytes may be sent while Data is under way to another node: few bytes
+ * for the same map, of which the kernel has a copy, or a header behind that of the last Data.
  */
-bool st_remote_joins(const struct st_end *e, const st_header_t *hdr, size_t len);
+bool st_remote_follows(const struct st_end *e, const st_header_t *hdr, size_t len);
+
+/* A header was sent for the last request under way. */
+void st_remote_announced(struct st_end *e);
 
 /*
  * Wait until no Data is under way, and let the other end count what had no place there; without @wait,

@@ -5,24 +5,19 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "list.h"
+#include "map.h"
 #include "message.h"
 #include "rx.h"
 
 #define DROPS_MAX	ST_RX_SLOTS	/* between looks at the time */
-
-/**
- * struct st_answer - a header that answers a Get of this end
- * @hdr: the header
- * @next: the answer after it
- */
-struct st_answer {
-	st_header_t hdr;
-	struct st_answer *next;
-};
+#define HELD_SHARE	8		/* of the time that a header was held passes between looks, */
+#define HELD_MIN_NS	20000		/* at least, if the call sleeps, */
+#define HELD_MAX_NS	20000000	/* and at most */
 
 __thread int st_rx_payload __attribute__((tls_model("initial-exec")));
 
@@ -52,20 +47,61 @@ void st_answers_end(struct st_end *e)
 
 	while ((a = e->answers)) {
 		e->answers = a->next;
-		free(a);
+		if (a != &e->held)
+			free(a);
 	}
 }
 
-static void answer_take(struct st_end *e, st_header_t *hdr)
+static void answer_remove(struct st_end *e)
 {
 	struct st_answer *a = e->answers;
 
-	*hdr = a->hdr;
-	st_rx_payload = 0;
 	e->answers = a->next;
 	if (!e->answers)
 		e->last = &e->answers;
-	free(a);
+	if (a != &e->held)
+		free(a);
+}
+
+static bool closed(const struct st_end *e)
+{
+	struct dd_conn_desc desc;
+
+	return dd_conn_info(e->h, e->conn, &desc) || desc.closed;
+}
+
+/*
+ * Whether the Data of the header that is held is in place: 0; EINPROGRESS; EBADMSG: there is no such
+ * map; ECONNRESET: it will never be. What an end has sent before it closes is in place before that is
+ * seen.
+ */
+static int held_look(struct st_end *e)
+{
+	int error = st_map_arrived(e, e->held.hdr.mx, e->request);
+
+	if (error == EAGAIN && closed(e))
+		error = st_map_arrived(e, e->held.hdr.mx, e->request) ? ECONNRESET : 0;
+	return error == EAGAIN ? EINPROGRESS : error;
+}
+
+/* The first answer: 0; EINPROGRESS: its Data is not in place; EBADMSG: it was dropped. */
+static DDI_NOINLINE int answer_take(struct st_end *e, st_header_t *hdr)
+{
+	int error = e->answers == &e->held ? held_look(e) : 0;
+
+	if (error == EINPROGRESS)
+		return error;
+	if (error == EBADMSG)
+		__atomic_add_fetch(&e->dropped, 1, __ATOMIC_RELAXED);
+	if (!error) {
+		*hdr = e->answers->hdr;
+		st_rx_payload = 0;
+	}
+	answer_remove(e);
+	/* Of several threads, the one that was woken for the next answer may have taken this one. */
+	if (e->answers)
+		st_wake(e);
+	return error ? EBADMSG : 0;
 }
 
 /* Whether a header is for this end. */
@@ -91,7 +127,36 @@ static DDI_NOINLINE int dropped(struct st_end *e)
 	return EBADMSG;
 }
 
-/* The next header: 0; EBADMSG: a message was dropped; EWOULDBLOCK: there is none; ECONNRESET. */
+/*
+ * A message of another length than a plain header has: that of Data which may be under way from another
+ * node. No message is read before it.
+ */
+static DDI_NOINLINE int data_take(struct st_end *e, const struct ddi_brief *msg, st_header_t *hdr)
+{
+	const struct st_slot *slot = msg->addr;
+
+	if (msg->len != ST_SLOT_DATA)
+		return dropped(e);
+	e->held.hdr = slot->hdr;
+	e->request = slot->request;
+	/* As in take(). */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (e->swap) {
+		st_swap(&e->held.hdr);
+		e->request = __builtin_bswap64(e->request);
+	}
+	if (!accepted(e, &e->held.hdr))
+		return dropped(e);
+	e->held.next = NULL;
+	e->answers = &e->held;
+	e->last = &e->held.next;
+	return answer_take(e, hdr);
+}
+
+/*
+ * The next header: 0; EBADMSG: a message was dropped; EWOULDBLOCK: there is none; EINPROGRESS: its Data
+ * is not in place; ECONNRESET.
+ */
 static DDI_INLINE int take(struct st_end *e, st_header_t *hdr, void *pay)
 {
 	const struct st_slot *slot;
@@ -99,15 +164,13 @@ static DDI_INLINE int take(struct st_end *e, st_header_t *hdr, void *pay)
 	st_header_t got;
 	int ret;
 
-	if (e->answers) {
-		answer_take(e, hdr);
-		return 0;
-	}
+	if (e->answers)
+		return answer_take(e, hdr);
 	ret = st_message_receive(e, &msg);
 	if (ret)
 		return ended(e, ret);
 	if (msg.len != ST_SLOT_SHORT && msg.len != ST_SLOT_SIZE)
-		return dropped(e);
+		return data_take(e, &msg, hdr);
 	slot = msg.addr;
 	got = slot->hdr;
 	/* From here on the copy: the other end may change the slot. */
@@ -186,6 +249,64 @@ static DDI_NOINLINE int wait(struct st_end *e, uintptr_t value, const struct tim
 	return st_leave(e, error);
 }
 
+static bool held(struct st_end *e)
+{
+	bool ret;
+
+	ddi_lock(&e->receive);
+	ret = e->answers == &e->held && st_map_arrived(e, e->held.hdr.mx, e->request) == EAGAIN;
+	ddi_unlock(&e->receive);
+	return ret;
+}
+
+/*
+ * Wait a moment for Data that was not in place at @since. It comes without a message: its packets are
+ * under way, and some of them may have been lost. 0; ECONNRESET: the other end has closed; EWOULDBLOCK,
+ * EINTR.
+ */
+static int await_data(struct st_end *e, int64_t since, int64_t deadline)
+{
+	int64_t now = st_now(), moment = (now - since) / HELD_SHARE;
+	int error;
+
+	if (deadline >= 0 && now >= deadline)
+		return EWOULDBLOCK;
+	if (moment < HELD_MIN_NS) {
+		sched_yield();
+		return 0;
+	}
+	if (moment > HELD_MAX_NS)
+		moment = HELD_MAX_NS;
+	if (deadline >= 0 && moment > deadline - now)
+		moment = deadline - now;
+	error = st_pause(e, now + moment);
+	if (error && error != EWOULDBLOCK)
+		return error;
+	return closed(e) ? ECONNRESET : 0;
+}
+
+/* As wait(), until the Data of the header that is held may be in place. */
+static DDI_NOINLINE int wait_data(struct st_end *e, uintptr_t value, const struct timeval *timeout,
+				  int64_t *deadline)
+{
+	int64_t since = st_now();
+	int error = 0;
+
+	if (!st_enter_end(e, value))
+		return EBADF;
+	if (*deadline == 1)
+		*deadline = deadline_of(timeout);
+	while (!error && !st_connected(e, value) && held(e))
+		error = await_data(e, since, *deadline);
+	/* next() finds that out, too. */
+	if (error == ECONNRESET)
+		error = 0;
+	/* Another thread may sleep until there is a message, and that one was taken. */
+	if (error)
+		st_wake(e);
+	return st_leave(e, error);
+}
+
 /* st_close() and st_delete() wake one thread: wake the next one. */
 static int leave(struct st_end *e, int error)
 {
@@ -210,9 +331,12 @@ ST_API int st_rx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay,
 		error = next(e, value, hdr, opt_pay);
 		if (!error)
 			return 0;
-		if (error != EWOULDBLOCK && error != EBADMSG)
+		if (error == EWOULDBLOCK || error == EBADMSG)
+			error = wait(e, value, timeout, &deadline);
+		else if (error == EINPROGRESS)
+			error = wait_data(e, value, timeout, &deadline);
+		else
 			return leave(e, error);
-		error = wait(e, value, timeout, &deadline);
 		if (error)
 			return st_error(error);
 	}

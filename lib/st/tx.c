@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * The bytes of Data go to the memory of the other end before a header is sent, so that they are
- * in place when that is read. An Mx is contiguous, so the STUs of a call are one request.
+ * The bytes of Data are in the memory of the other end before a header is sent, or between nodes before
+ * that is read. An Mx is contiguous, so the STUs of a call are one request.
  */
 #include <errno.h>
 
@@ -61,14 +61,56 @@ static uint32_t tile(const struct st_end *e, st_header_t *hdr, uint32_t len)
 	return n;
 }
 
+/*
+ * The window is full while Data is under way. Collect its results before the wait for the window: the
+ * calls of other threads need them.
+ */
+static DDI_NOINLINE int header_wait(struct st_end *e, const st_header_t *hdr, const void *pay, uint32_t n)
+{
+	int error = st_settle(e, true);
+
+	if (!error)
+		error = st_message_header(e, hdr, pay);
+	if (!error)
+		st_submitted(e, n);
+	return error;
+}
+
 /* Send a header, and count it as @n. */
 static int header_send(struct st_end *e, const st_header_t *hdr, const void *pay, uint32_t n)
 {
 	int error = st_message_header(e, hdr, pay);
 
-	if (!error)
-		st_submitted(e, n);
-	return error;
+	if (error)
+		return error == EWOULDBLOCK ? header_wait(e, hdr, pay, n) : error;
+	st_submitted(e, n);
+	return 0;
+}
+
+/* Send the header of the Data that was put last: the other end reads it when that is in place. */
+static int announce(struct st_end *e, const st_header_t *hdr)
+{
+	int error;
+
+	st_remote_announced(e);
+	error = st_message_data(e, hdr, e->newest);
+	if (error != EWOULDBLOCK)
+		return error;
+	error = st_settle(e, true);
+	return error ? error : st_message_data(e, hdr, e->newest);
+}
+
+/* The bytes of Data are under way to another node. */
+static DDI_NOINLINE int data_under_way(struct st_end *e, const st_header_t *hdr, uint32_t n)
+{
+	int error = hdr->flags & ST_FLAG_SILENT ? 0 : announce(e, hdr);
+
+	if (error)
+		return error;
+	if (e->busy)
+		__atomic_add_fetch(&e->under_way, n, __ATOMIC_RELAXED);
+	st_submitted(e, n);
+	return 0;
 }
 
 /* Let the receiver drop a header, and count it. */
@@ -110,16 +152,14 @@ static DDI_NOINLINE int data(struct st_end *e, st_header_t hdr, uint32_t len, ui
 	if (!len && !silent)
 		return header_send(e, &hdr, NULL, 1);
 	error = len ? put(e, &hdr, len, bufx, off) : 0;
-	if (error && error != EBADMSG)
+	if (error && error != EBADMSG && error != EINPROGRESS)
 		return error;
 	if (len && !literal(e))
 		n = tile(e, &hdr, len);
 	if (error)
-		return bad_send(e, n);
+		return error == EBADMSG ? bad_send(e, n) : data_under_way(e, &hdr, n);
 	if (!silent)
 		return header_send(e, &hdr, NULL, n);
-	if (e->busy)
-		__atomic_add_fetch(&e->silent, n, __ATOMIC_RELAXED);
 	st_submitted(e, n);
 	return 0;
 }
@@ -188,7 +228,7 @@ static DDI_NOINLINE int transmit(struct st_end *e, const st_header_t *hdr, const
 {
 	int error = 0;
 
-	if (e->far && !st_remote_joins(e, hdr, len))
+	if (e->far && !st_remote_follows(e, hdr, len))
 		error = st_settle(e, true);
 	if (error)
 		return error;

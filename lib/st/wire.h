@@ -83,14 +83,19 @@ static inline bool st_port_of(const struct st_hello *h, uint32_t port)
 /**
  * struct st_slot - a message
  * @hdr: a header
- * @pay: its payload, if the message has ST_SLOT_SIZE bytes, not ST_SLOT_SHORT
+ * @pay: its payload, if the message has ST_SLOT_SIZE bytes
+ * @request: if it has ST_SLOT_DATA bytes: the header of Data may be read when this request of the
+ *	import of its Mx is in place
  * @hello: or a hello
  */
 struct st_slot {
 	union {
 		struct {
 			st_header_t hdr;
-			unsigned char pay[ST_PAYLOAD];
+			union {
+				unsigned char pay[ST_PAYLOAD];
+				uint64_t request;
+			};
 		};
 		uint32_t hello[ST_HELLO_WORDS];
 	};
@@ -98,6 +103,7 @@ struct st_slot {
 
 #define ST_SLOT_SIZE	sizeof(struct st_slot)
 #define ST_SLOT_SHORT	offsetof(struct st_slot, pay)
+#define ST_SLOT_DATA	(ST_SLOT_SHORT + sizeof(uint64_t))
 
 _Static_assert(sizeof(st_header_t) == 40 && ST_SLOT_SIZE == 72 && ST_SLOT_SHORT == 40,
 	       "sizes of the protocol");

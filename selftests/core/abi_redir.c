@@ -272,8 +272,11 @@ TEST_F(redir, the_owner_clears_the_end_of_data)
 	self->state->data_end = 0;
 	ASSERT_EQ(1, put(self, variant, 0, 40, 0));
 	EXPECT_EQ(0, self->state->data_end);
+	/* An empty PUT is one, too. */
+	EXPECT_EQ(2, self->state->request);
 	ASSERT_EQ(1, put(self, variant, 0, 0, 4));
 	EXPECT_EQ(4, self->state->data_end);
+	EXPECT_EQ(3, self->state->request);
 }
 
 TEST_F(redir, get_and_cas_see_the_segment)

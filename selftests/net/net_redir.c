@@ -43,7 +43,7 @@ static long redirected_once(FIXTURE_DATA(far) *self, struct redirected *r, const
 		return -1;
 	first = r->state->first;
 	count = r->state->count;
-	if (r->state->data_end != dst + len)
+	if (r->state->data_end != dst + len || r->state->request != n)
 		return -1;
 	for (i = 0; i < BULK; i++) {
 		bool there = i - at - first < count;

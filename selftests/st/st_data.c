@@ -437,6 +437,94 @@ TEST(ST_38_bytes_are_there_when_a_header_is_read)
 	pair_end();
 }
 
+/*
+ * A stream of transfers: transfer @i has a place of its own among PLACES, and is Data, silent Data, or a
+ * control header without bytes. No more than half of the places are unread at a time.
+ */
+#define PLACE	32768
+#define PLACES	32
+#define STREAM	300
+
+enum what { DATA, SILENT, CONTROL };
+
+static enum what stream_what(long i)
+{
+	return i % 7 == 3 ? CONTROL : i % 5 == 1 ? SILENT : DATA;
+}
+
+static uint32_t stream_len(long i)
+{
+	return i % 16 == 15 ? PLACE - 8 * i % 4096 : 1 + i * 2654435761u % 12000;
+}
+
+/* The bytes of transfer @i in its place, which are then removed. */
+static bool stream_has(long i)
+{
+	static unsigned char expected[PLACE];
+	unsigned char *place = mem + i % PLACES * PLACE;
+	uint32_t len = stream_len(i);
+	bool same;
+
+	pattern(expected, len, i);
+	same = !memcmp(place, expected, len);
+	memset(place, 0, len);
+	return same;
+}
+
+/* Read headers, and check the bytes of all transfers up to each of them. Returns the first wrong one. */
+static long job_stream(long end, long count, long x)
+{
+	long seen = 0, i;
+	st_header_t h;
+
+	while (seen < count) {
+		if (rx(o_end[end], &h, NULL, -1))
+			return count + 1;
+		i = h.b_num;
+		if (i < seen || h.op != (stream_what(i) == DATA ? ST_OP_DATA : ST_OP_NOP))
+			return seen + 1;
+		for (; seen <= i; seen++)
+			if (seen < i ? stream_what(seen) == DATA : stream_what(seen) == SILENT)
+				return seen + 1;
+			else if (stream_what(seen) != CONTROL && !stream_has(seen))
+				return seen + 1;
+	}
+	return 0;
+}
+
+TEST(ST_38_ST_40_the_bytes_of_each_header)
+{
+	unsigned char *from = mem + PLACES * PLACE;
+	st_header_t h;
+	int mx[2];
+
+	other();
+	OK(o_create(0));
+	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, 6));
+	OK(st_create(&c));
+	join(c, 0);
+	/* Two maps: with an odd number of the place, the other one. */
+	OK(o_map(0, ST_PIN_RX, 0, PLACES / 2 * PLACE, 0, &mx[0]));
+	OK(o_map(0, ST_PIN_RX, PLACES / 2 * PLACE, PLACES / 2 * PLACE, PLACES / 2 * PLACE / PAGE,
+		 &mx[1]));
+	OK(st_map(&c, ST_PIN_TX, from, PLACE, 0, -1, &mine, NULL));
+	peer_begin(other(), job_stream, 0, STREAM, 0);
+	for (long i = 0; i < STREAM && !test_failed; i++) {
+		long place = i % PLACES;
+
+		h = data(mx[place >= PLACES / 2], place * (PLACE / PAGE), 0);
+		h.op = stream_what(i) == CONTROL ? ST_OP_NOP : ST_OP_DATA;
+		h.flags = stream_what(i) == SILENT ? ST_FLAG_SILENT : 0;
+		h.b_num = i;
+		/* The bytes have left this memory when the call returns. */
+		pattern(from, stream_len(i), i);
+		OK(st_tx(&c, &h, NULL, stream_len(i), 0, 0));
+	}
+	OK(peer_end(other()));
+	check_eq(o_get(0, ST_OPT_RX_DROPPED), 0);
+	pair_end();
+}
+
 TEST(ST_48_silent_data_takes_no_slot)
 {
 	st_header_t h, r;

@@ -10,9 +10,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "dd_mem.h"
@@ -196,6 +198,25 @@ static long job_put(long offset, long len, long x)
 {
 	memset(out, 0x66, len);
 	return dd_put(got, out, len, offset, 0);
+}
+
+/* Send the header of Data for @mx that is said to be request @request; and another one. */
+static long job_announce(long mx, long request, long place)
+{
+	struct st_slot *slot = (struct st_slot *)out;
+
+	slot->hdr = (st_header_t){ .op = ST_OP_DATA, .d_key = theirs.key, .d_port = theirs.port,
+				   .mx = mx };
+	slot->request = request;
+	return deposit(ST_SLOT_DATA, place * ST_SLOT_SIZE);
+}
+
+static long job_nop(long place, long b, long c)
+{
+	struct st_slot *slot = (struct st_slot *)out;
+
+	slot->hdr = (st_header_t){ .op = ST_OP_NOP, .d_key = theirs.key, .d_port = theirs.port };
+	return deposit(ST_SLOT_SHORT, place * ST_SLOT_SIZE);
 }
 
 static long job_theirs(long a, long b, long c)
@@ -434,6 +455,143 @@ TEST(ST_36_memory_without_libst)
 	OK(st_delete(l));
 	OK(o_job(job_hang_up, 0, 0, 0));
 	peer_kill(third);
+}
+
+/* ---- headers whose Data does not come ------------------------------------------------- */
+
+static st_mhandle_t promised;
+
+static void on_alarm(int sig)
+{
+}
+
+static void *thread_rx(void *arg)
+{
+	st_header_t *hdr = arg;
+
+	return (void *)(long)st_rx(&l, hdr, NULL, NULL);
+}
+
+/* Connect, and map a page for the other process, which imports it and promises request @request. */
+static int promise(long request)
+{
+	int mx;
+
+	listener();
+	OK(o_job(job_dial, 65536, 0, 0));
+	accept_begin();
+	OK(o_job(job_greet, 0, 0, 0));
+	OK(accept_end());
+	memset(mem, 0x11, PAGE);
+	OK(st_map(&l, ST_PIN_RX, mem, PAGE, 0, 1, &promised, &mx));
+	OK(o_job(job_import, mx, DD_CAN_PUT, 0));
+	OK(o_job(job_announce, mx, request, 1));
+	OK(o_job(job_nop, 2, 0, 0));
+	return mx;
+}
+
+static void promise_end(void)
+{
+	OK(st_delete(l));
+	o_job(job_hang_up, 0, 0, 0);
+}
+
+TEST(ST_38_a_header_waits_for_its_bytes)
+{
+	const struct itimerval soon = { .it_value = { .tv_usec = 200000 } };
+	const struct sigaction sa = { .sa_handler = on_alarm };
+	st_header_t r;
+	int mx = promise(2);
+
+	/* Between processes of a node there is no such header. */
+	if (!across_nodes()) {
+		OK(rx(l, &r, NULL, 5000));
+		check_eq(r.op, ST_OP_NOP);
+		check_eq(get(l, ST_OPT_RX_DROPPED), 1);
+		promise_end();
+		return;
+	}
+	check_eq(rx(l, &r, NULL, 0), EWOULDBLOCK);
+	check_eq(rx(l, &r, NULL, 50), EWOULDBLOCK);
+	OK(o_job(job_put, 0, 16, 0));
+	check_eq(rx(l, &r, NULL, 50), EWOULDBLOCK);
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	check_eq(st_rx(&l, &r, NULL, NULL), EINTR);
+	OK(o_job(job_put, 16, 16, 0));
+	OK(rx(l, &r, NULL, -1));
+	check_eq(r.op, ST_OP_DATA);
+	check_eq((int)r.mx, mx);
+	check(mem[16] == 0x66 && mem[31] == 0x66 && mem[32] == 0x11);
+	OK(rx(l, &r, NULL, -1));
+	check_eq(r.op, ST_OP_NOP);
+	/* What was in place before is so now. */
+	OK(o_job(job_announce, mx, 1, 3));
+	OK(rx(l, &r, NULL, -1));
+	check_eq(r.op, ST_OP_DATA);
+	check_eq(get(l, ST_OPT_RX_DROPPED), 0);
+	promise_end();
+}
+
+TEST(ST_37_a_map_ends_while_a_header_waits_for_its_bytes)
+{
+	pthread_t reading;
+	st_header_t r;
+	void *ret;
+
+	promise(1);
+	check_eq(pthread_create(&reading, NULL, thread_rx, &r), 0);
+	usleep(50000);
+	OK(st_unmap(&promised));
+	pthread_join(reading, &ret);
+	OK((long)ret);
+	check_eq(r.op, ST_OP_NOP);
+	check_eq(get(l, ST_OPT_RX_DROPPED), 1);
+	promise_end();
+}
+
+TEST(ST_28_a_promise_that_is_not_kept)
+{
+	pthread_t reading;
+	st_chandle_t c;
+	st_header_t r;
+	void *ret;
+	int mx = promise(~0u);
+
+	check_eq(pthread_create(&reading, NULL, thread_rx, &r), 0);
+	if (!across_nodes()) {
+		pthread_join(reading, &ret);
+		OK((long)ret);
+		promise_end();
+		return;
+	}
+	/* Other connections go on. */
+	OK(o_create(0));
+	c = joined(0);
+	for (int i = 0; i < 100; i++) {
+		st_header_t h = header(ST_OP_NOP), other;
+
+		OK(o_tx(0, &h, NULL, 0, 0, 0));
+		OK(rx(c, &other, NULL, -1));
+	}
+	OK(st_delete(c));
+	OK(o_delete(0));
+	OK(st_close(l));
+	pthread_join(reading, &ret);
+	check((long)ret);
+	promise_end();
+	/* The other end closes: what it has not put never comes. */
+	mx = promise(~0u);
+	/* A map that never was, and one beyond all buffers. */
+	OK(o_job(job_announce, mx ^ 1 << 21, 1, 3));
+	OK(o_job(job_announce, ~0u, 1, 4));
+	check_eq(rx(l, &r, NULL, 0), EWOULDBLOCK);
+	OK(o_job(job_hang_up, 0, 0, 0));
+	OK(rx(l, &r, NULL, -1));
+	check_eq(r.op, ST_OP_NOP);
+	check_eq(rx(l, &r, NULL, -1), ECONNRESET);
+	check_eq(get(l, ST_OPT_RX_DROPPED), 2);
+	promise_end();
 }
 
 TEST(ST_27_servers_that_are_none)

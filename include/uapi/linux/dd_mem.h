@@ -333,11 +333,14 @@ struct dd_segment_make {
  * @first: first byte redirected, from the beginning of the redirection; stored by
  *	%DD_SEGMENT_REDIRECT_END
  * @count: bytes redirected; stored as @first
+ * @request: number of the PUT that has arrived last, all of it, among the requests of its import.
+ *	Stored with release semantics after @data_end
  */
 struct dd_segment_state {
 	__aligned_u64 data_end;
 	__aligned_u64 first;
 	__aligned_u64 count;
+	__aligned_u64 request;
 };
 
 /**

@@ -46,7 +46,7 @@ SIZE(dd_import_list, 32);
 SIZE(dd_region_dirty, 32);
 SIZE(dd_region_stored, 16);
 SIZE(dd_segment_make, 152);
-SIZE(dd_segment_state, 24);
+SIZE(dd_segment_state, 32);
 SIZE(dd_segment_ctl, 56);
 SIZE(dd_importer, 32);
 SIZE(dd_segment_info, 80);
