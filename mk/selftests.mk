@@ -23,7 +23,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -80,6 +80,11 @@ $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
 		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
+
+# Of the guest's kernel, without dd.
+$(SELFTEST_DIR)/stale: selftests/vm/stale.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE -pthread -o $@ $<
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/vmmc/%.o \

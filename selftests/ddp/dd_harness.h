@@ -62,7 +62,7 @@ static inline int dd_scale(void)
 #define SKIP_ON_UM(reason) do {						\
 	const char *__vm = getenv("DD_VM");				\
 									\
-	if (__vm && !strcmp(__vm, "um"))				\
+	if (__vm && !strncmp(__vm, "um", 2))				\
 		SKIP(return, "User-Mode Linux " reason);		\
 } while (0)
 

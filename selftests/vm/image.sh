@@ -211,7 +211,7 @@ make_modules() {
 	: >"$root/usr/$dir/modules.builtin"
 	: >"$root/usr/$dir/modules.builtin.modinfo"
 	case $2 in
-	debug | um | kcsan) ;;	# everything is built in
+	debug | um | um-smp | kcsan) ;;	# everything is built in
 	*)
 		entries modules.list | xargs modprobe -d "$from" -S "$rel" -aD |
 			awk '$1 == "insmod" { print $2 }' | sort -u |

@@ -4,18 +4,21 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|source|ynl|debug|um|kcsan]...   make them available
-#                                                                (all but kcsan)
+#   kernels.sh fetch [stock|6.12|source|source-7.3|ynl|debug|um|um-smp|kcsan]...
+#                                                make them available (all but kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
 #   source  Debian 12's linux-source-6.1, unpacked
-#           These three have the versions of kernels.pin, if Debian still has them.
+#   source-7.3
+#           trixie-backports' linux-source-7.3, unpacked
+#           These four have the versions of kernels.pin, if Debian still has them.
 #   ynl     the netlink generator of bookworm-backports' linux-source-6.12
 #   debug, um, kcsan
-#           built from that source, um for User-Mode Linux, with guest.config and
-#           further fragments: see fragments() below
+#           built from Debian 12's source, um for User-Mode Linux, with guest.config
+#           and further fragments: see fragments() below
+#   um-smp  the same for User-Mode Linux with two processors, from source-7.3
 #
 # DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
 # own package sources name none.
@@ -23,7 +26,7 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-KERNELS=(stock 6.12 source ynl um debug)
+KERNELS=(stock 6.12 source source-7.3 ynl um um-smp debug)
 
 # --- packages, through an apt configuration of our own -----------------------
 
@@ -59,11 +62,14 @@ write_sources() {
 	cat <<-LIST
 	deb $by $main bookworm main
 	deb $by $main bookworm-backports main
+	deb $by $main trixie-backports main
 	deb $by $security bookworm-security main
 	LIST
 }
 
+# apt_init SUITE: the one whose packages are preferred.
 apt_init() {
+	apt_opts+=(-o APT::Default-Release="$1")
 	mkdir -p "$APT_DIR/state/lists/partial" "$APT_DIR/cache/archives/partial"
 	: >>"$APT_DIR/status"
 	write_sources >"$APT_DIR/sources.list"
@@ -112,11 +118,11 @@ unpack() {
 
 # --- Debian's binary kernels -------------------------------------------------
 
-# packaged_kernel NAME: image and headers, unpacked and ready to build on.
+# packaged_kernel NAME SUITE: image and headers, unpacked and ready to build on.
 packaged_kernel() {
 	local dir=$DD_CACHE/$1 package version rel headers common kbuild
 
-	apt_init
+	apt_init "$2"
 	pinned "$1" "$(depends linux-image-amd64 '^linux-image-')"
 	rel=${package#linux-image-}
 	headers=linux-headers-$rel
@@ -152,41 +158,43 @@ fetch_stock() {
 	local dir=$DD_CACHE/stock
 
 	if [ ! -s "$dir/release" ] || ! is_pinned stock "$dir"; then
-		packaged_kernel stock
+		packaged_kernel stock bookworm
 	fi
 	kernel_of "$dir/boot/vmlinuz-$(cat "$dir/release")" >"$dir/vmlinux.new"
 	mv "$dir/vmlinux.new" "$dir/vmlinux"
 }
 
-fetch_6.12() {
-	apt_opts+=(-o APT::Default-Release=bookworm-backports)
-	packaged_kernel 6.12
-}
+fetch_6.12() { packaged_kernel 6.12 bookworm-backports; }
 
 # --- kernels that are built --------------------------------------------------
 
-fetch_source() {
-	local dir=$DD_CACHE/source tmp package version
+# fetch_unpacked NAME SUITE CURRENT-PACKAGE
+fetch_unpacked() {
+	local dir=$DD_CACHE/$1 tmp package version
 
-	apt_init
-	pinned source linux-source-6.1
+	apt_init "$2"
+	pinned "$1" "$3"
 	tmp=$(mktemp -d "$DD_CACHE/src.XXXXXX")
 	unpack "$tmp" "$package${version:+=$version}"
 	rm -rf "$dir"
-	tar -C "$tmp" -xf "$tmp/usr/src/linux-source-6.1.tar.xz"
-	zcat "$tmp/usr/share/doc/linux-source-6.1/changelog.Debian.gz" |
+	tar -C "$tmp" -xf "$tmp/usr/src/$package.tar.xz"
+	zcat "$tmp/usr/share/doc/$package/changelog.Debian.gz" |
 		sed -n '1s/.*(\(.*\)).*/\1/p' >"$tmp/version"
-	pin source >"$tmp/linux-source-6.1/pin"
-	mv "$tmp/linux-source-6.1" "$dir"
+	pin "$1" >"$tmp/$package/pin"
+	mv "$tmp/$package" "$dir"
 	mv "$tmp/version" "$dir/release"
 	rm -rf "$tmp"
 }
+
+fetch_source() { fetch_unpacked source bookworm linux-source-6.1; }
+
+fetch_source-7.3() { fetch_unpacked source-7.3 trixie-backports linux-source-7.3; }
 
 # Debian 12's own source has no generator.
 fetch_ynl() {
 	local dir=$DD_CACHE/ynl name=linux-source-6.12 tmp
 
-	apt_init
+	apt_init bookworm-backports
 	tmp=$(mktemp -d "$DD_CACHE/src.XXXXXX")
 	unpack "$tmp" $name
 	rm -rf "$dir"
@@ -205,7 +213,7 @@ fetch_ynl() {
 # periods count.
 build_args() {
 	case $1 in
-	um) echo ARCH=um ;;
+	um | um-smp) echo ARCH=um ;;
 	kcsan)
 		echo KCSAN_SANITIZE=n
 		printf 'KCSAN_SANITIZE_%s.o=y\n' rbtree xarray
@@ -217,27 +225,42 @@ build_args() {
 
 image_target() {
 	case $1 in
-	um) echo linux ;;
+	um | um-smp) echo linux ;;
 	*) echo bzImage ;;
 	esac
 }
 
-# The options that a kernel that is built here asks for.
+# The source of a kernel that is built here.
+source_of() {
+	case $1 in
+	um-smp) echo source-7.3 ;;
+	*) echo source ;;
+	esac
+}
+
+# The options that a kernel that is built here asks for. Two of guest.config no longer
+# have a name of their own in 7.3.
 fragments() {
+	local gone=' '
+
 	case $1 in
 	debug) set -- guest qemu checks debug ;;
 	um) set -- guest checks um ;;
+	um-smp)
+		set -- guest um-smp
+		gone='CONFIG_LIBCRC32C|CONFIG_PROC_SYSCTL'
+		;;
 	kcsan) set -- guest qemu kcsan ;;
 	esac
-	(cd "$VM_DIR" && cat "${@/%/.config}")
+	(cd "$VM_DIR" && cat "${@/%/.config}" | grep -vE "^($gone)=")
 }
 
 # What a kernel is made of; comments do not count.
 built_key() {
 	{
-		cat "$DD_CACHE/source/release"
+		cat "$DD_CACHE/$(source_of "$1")/release"
 		fragments "$1" | grep '^CONFIG_'
-		[ "$1" != um ] || cat "$VM_DIR/um.patch"
+		[ ! -e "$VM_DIR/$1.patch" ] || cat "$VM_DIR/$1.patch"
 		build_args "$1"
 		gcc --version | head -n 1
 	} | sha256sum | cut -c1-12
@@ -251,9 +274,10 @@ missing_options() {
 
 # configure NAME DIRECTORY MAKE-ARGUMENT...
 configure() {
-	local name=$1 dir=$2 src=$DD_CACHE/source missing
+	local name=$1 dir=$2 src missing
 
 	shift 2
+	src=$DD_CACHE/$(source_of "$name")
 	make -s -C "$src" O="$dir" "$@" allnoconfig >/dev/null
 	fragments "$name" >"$dir/requested"
 	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config requested) >/dev/null
@@ -265,12 +289,26 @@ configure() {
 		die "fragments of $name ask for what this kernel does not set: ${missing//$'\n'/ }"
 }
 
+# The patches touch arch/um only: the source of the other kernels stays the same. A
+# copy of a patch names what has been applied.
+patch_source() {
+	local patch=$1.patch src
+
+	src=$DD_CACHE/$(source_of "$1")
+	[ -e "$VM_DIR/$patch" ] || return 0
+	! cmp -s "$VM_DIR/$patch" "$src/$patch" || return 0
+	[ ! -e "$src/$patch" ] || patch -s -R -p1 -d "$src" -i "$patch"
+	patch -s -p1 -d "$src" -i "$VM_DIR/$patch"
+	cp "$VM_DIR/$patch" "$src/"
+}
+
 # build NAME CPU-MINUTES. The stamp "release" is written last: an interrupted build
 # is continued by the next run.
 build() {
 	local name=$1 dir args
 
-	fetch source
+	fetch "$(source_of "$name")"
+	patch_source "$name"
 	dir=$DD_CACHE/$name-$(built_key "$name")
 	say "building the $name kernel in $dir (some $2 CPU minutes)"
 	mkdir -p "$dir"
@@ -287,22 +325,8 @@ build() {
 
 fetch_debug() { build debug 20; }
 
-# The patch touches arch/um only: the source of the other kernels stays the same. A
-# copy of it names what has been applied.
-patch_um() {
-	local src=$DD_CACHE/source
-
-	! cmp -s "$VM_DIR/um.patch" "$src/um.patch" || return 0
-	[ ! -e "$src/um.patch" ] || patch -s -R -p1 -d "$src" -i um.patch
-	patch -s -p1 -d "$src" -i "$VM_DIR/um.patch"
-	cp "$VM_DIR/um.patch" "$src/"
-}
-
-fetch_um() {
-	fetch source
-	patch_um
-	build um 6
-}
+fetch_um() { build um 6; }
+fetch_um-smp() { build um-smp 12; }
 
 fetch_kcsan() { build kcsan 10; }
 
@@ -310,9 +334,9 @@ fetch_kcsan() { build kcsan 10; }
 
 dir_of() {
 	case $1 in
-	stock | 6.12 | source | ynl) echo "$DD_CACHE/$1" ;;
-	debug | um | kcsan)
-		[ -s "$DD_CACHE/source/release" ] || return 0
+	stock | 6.12 | source | source-7.3 | ynl) echo "$DD_CACHE/$1" ;;
+	debug | um | um-smp | kcsan)
+		[ -s "$DD_CACHE/$(source_of "$1")/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
 		;;
 	*) die "no kernel $1; there are: ${KERNELS[*]} kcsan" ;;
@@ -329,7 +353,7 @@ present() {
 	[ -s "$dir/release" ] || return
 	case $1 in
 	stock) is_pinned stock "$dir" && [ -s "$dir/vmlinux" ] ;;
-	6.12 | source) is_pinned "$1" "$dir" ;;
+	6.12 | source | source-7.3) is_pinned "$1" "$dir" ;;
 	esac
 }
 
@@ -349,12 +373,11 @@ path() {
 	rel=$(cat "$dir/release")
 	case $1:$2 in
 	*:release) echo "$rel" ;;
-	source:* | ynl:*) echo "$dir" ;;
-	um:image) echo "$dir/linux" ;;
+	source:* | source-7.3:* | ynl:*) echo "$dir" ;;
+	um:image | um-smp:image) echo "$dir/linux" ;;
 	debug:image | kcsan:image) echo "$dir/arch/x86/boot/bzImage" ;;
-	debug:build | debug:modules | um:build | um:modules | kcsan:build | kcsan:modules)
-		echo "$dir"
-		;;
+	debug:build | um:build | um-smp:build | kcsan:build) echo "$dir" ;;
+	debug:modules | um:modules | um-smp:modules | kcsan:modules) echo "$dir" ;;
 	stock:image) echo "$dir/vmlinux" ;;
 	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
 	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;

@@ -21,7 +21,10 @@ name=$kernel${fault:+-$fault}
 good=$TOP/build/kmod/$kernel
 args=()
 # kcov sees the code that is built for it; stress_kcov.
-[ "$kernel" != um ] || args+=(ARCH=um KCOV_INSTRUMENT=y)
+case $kernel in
+um) args+=(ARCH=um KCOV_INSTRUMENT=y) ;;
+um-smp) args+=(ARCH=um) ;;
+esac
 dir=$good${fault:+-faults}
 out=$TOP/build/kmod/$name
 if [ "$fault" = coverage ]; then

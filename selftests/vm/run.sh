@@ -6,7 +6,7 @@
 #   run.sh COMMAND
 #
 # Settings come from the environment:
-#   KERNEL=stock|um|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
+#   KERNEL=stock|um|um-smp|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   START_TIME=120 (s without output before
 #   init runs; a kernel that hangs or complains while it boots is booted again, at
 #   most twice)
@@ -47,7 +47,7 @@ export LEAKS=${LEAKS:-yes}
 [ "$ICOUNT" = no ] || SMP=1
 # kmemleak needs 4 s for each GiB.
 case $KERNEL in
-debug | um) export MEM=${MEM:-1024} ;;
+debug | um | um-smp) export MEM=${MEM:-1024} ;;
 *) export MEM=${MEM:-4096} ;;
 esac
 
@@ -132,10 +132,10 @@ user_mode() {
 }
 
 machine() {
-	local nic=() on
+	local nic=() on=()
 
-	if [ "$KERNEL" = um ]; then
-		choose_processor
+	if [[ "$KERNEL" = um* ]]; then
+		[ "$KERNEL" != um ] || choose_processor
 		user_mode "${on[@]}" "$VM_DIR/um.sh" 2>>"$TMP/console.log" 3>>"$TMP/verdict" | cat
 		return
 	fi

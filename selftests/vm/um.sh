@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Becomes the User-Mode Linux guest: um.sh KERNEL-COMMAND-LINE-WORD...
-# The environment gives KERNEL, MEM, LEAKS and APPEND as run.sh describes them.
+# The environment gives KERNEL, SMP, MEM, LEAKS and APPEND as run.sh describes them.
 # Standard output is the guest's ttyS1, standard error its console, and file
 # descriptor 3 its ttyS2.
 set -euo pipefail
@@ -22,6 +22,8 @@ words=(mem="${MEM}M" con=null ssl=null console=ttyS0
 	"ssl0=null,fd:2" "ssl1=null,fd:1" "ssl2=null,fd:3"
 	noreboot panic=-1 oops=panic ignore_loglevel printk.devkmsg=on
 	norandmaps kasan_multi_shot)
+# Processors need the newer way to run processes.
+[ "$KERNEL" = um ] || words+=("ncpus=$SMP" seccomp=on)
 [ "${LEAKS:-yes}" = yes ] || words+=(kmemleak=off)
 # selftests/net/busy.sh makes allocations of this cache fail.
 words+=("slub_debug=A,kmalloc-192")
