@@ -43,20 +43,25 @@ static int not_mapped(int error)
 
 /*
  * After mlockall(MCL_FUTURE), mmap() compares the length with RLIMIT_MEMLOCK although
- * the area is never locked. So map little and extend it.
+ * the area is never locked. So map little and extend it. mremap() moves a mapping of a
+ * device to extend it, but fails where it has room to grow in place: take that room. If
+ * the guard cannot be mapped, another mapping is there.
  */
 static int area_map(struct dd *h)
 {
-	void *small;
+	char *small = ddi_map(h, DD_AREA_OFFSET, DDI_PAGE_MAX, PROT_READ | PROT_WRITE);
+	void *guard;
 	int ret;
 
-	small = ddi_map(h, DD_AREA_OFFSET, DDI_PAGE_MAX, PROT_READ | PROT_WRITE);
-	h->area = small ? mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE) :
-		  MAP_FAILED;
-	if (h->area != MAP_FAILED)
-		return 0;
-	ret = not_mapped(errno);
-	if (small)
+	if (!small)
+		return not_mapped(errno);
+	guard = mmap(small + DDI_PAGE_MAX, 1, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	h->area = mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE);
+	ret = h->area == MAP_FAILED ? not_mapped(errno) : 0;
+	if (guard != MAP_FAILED)
+		munmap(guard, 1);
+	if (ret)
 		munmap(small, DDI_PAGE_MAX);
 	return ret;
 }

@@ -28,9 +28,11 @@
  *
  * A context shares one mapping with the kernel, the *area*: mmap() of at most
  * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
- * anything else is created. A shorter mapping can be extended by mremap(): then
- * its length does not count against RLIMIT_MEMLOCK of a process that has called
- * mlockall(%MCL_FUTURE). Only pages that are in use take memory. The area
+ * anything else is created. A shorter mapping can be extended by mremap(), with
+ * %MREMAP_MAYMOVE and another mapping behind it, because newer kernels
+ * extend no mapping of a device in its place: then its length does not count
+ * against RLIMIT_MEMLOCK of a process that has called mlockall(%MCL_FUTURE). Only
+ * pages that are in use take memory. The area
  * consists of 128-byte units; note lists and connection states are in the area
  * and are named by unit number. Both sides treat memory that the other side can
  * write as hostile: the kernel reads a word once, validates the copy and uses
