@@ -201,6 +201,17 @@ modules_key() {
 	} | sha256sum | cut -c1-12
 }
 
+# insmods DIRECTORY RELEASE: the commands that load the modules. Newer kernels have
+# those with a question mark built in, or do without.
+insmods() {
+	local name
+
+	entries modules.list | while read -r name; do
+		modprobe -d "$1" -S "$2" -D "${name#\?}" 2>/dev/null ||
+			[[ $name == \?* ]] || die "$2 has no module $name"
+	done
+}
+
 # make_modules FILE KERNEL RELEASE
 make_modules() {
 	local file=$1 from=$DD_CACHE/$2 rel=$3 root dir=lib/modules/$3
@@ -213,7 +224,7 @@ make_modules() {
 	case $2 in
 	debug | um | um-smp | kcsan) ;;	# everything is built in
 	*)
-		entries modules.list | xargs modprobe -d "$from" -S "$rel" -aD |
+		insmods "$from" "$rel" |
 			awk '$1 == "insmod" { print $2 }' | sort -u |
 			while read -r ko; do
 				install -D -m 644 "$ko" "$root/usr/${ko#"$from"/}"

@@ -4,12 +4,13 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|source|source-7.3|ynl|debug|um|um-smp|kcsan]...
+#   kernels.sh fetch [stock|6.12|7.x|source|source-7.3|ynl|debug|um|um-smp|kcsan]...
 #                                                make them available (all but kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
+#   7.x     the same of trixie-backports, with that suite's libc6 for its build tools
 #   source  Debian 12's linux-source-6.1, unpacked
 #   source-7.3
 #           trixie-backports' linux-source-7.3, unpacked
@@ -26,7 +27,7 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-KERNELS=(stock 6.12 source source-7.3 ynl um um-smp debug)
+KERNELS=(stock 6.12 7.x source source-7.3 ynl um um-smp debug)
 
 # --- packages, through an apt configuration of our own -----------------------
 
@@ -62,14 +63,15 @@ write_sources() {
 	cat <<-LIST
 	deb $by $main bookworm main
 	deb $by $main bookworm-backports main
+	deb $by $main trixie main
 	deb $by $main trixie-backports main
 	deb $by $security bookworm-security main
 	LIST
 }
 
-# apt_init SUITE: the one whose packages are preferred.
+# apt_init SUITE: the one whose packages are preferred, with its updates.
 apt_init() {
-	apt_opts+=(-o APT::Default-Release="$1")
+	apt_opts+=(-o APT::Default-Release="/^$1(|-security)\$/")
 	mkdir -p "$APT_DIR/state/lists/partial" "$APT_DIR/cache/archives/partial"
 	: >>"$APT_DIR/status"
 	write_sources >"$APT_DIR/sources.list"
@@ -118,9 +120,51 @@ unpack() {
 
 # --- Debian's binary kernels -------------------------------------------------
 
+# siblings PACKAGE RELEASE: the packages of that kernel among its dependencies, for
+# an image of several packages.
+siblings() {
+	apt-cache "${apt_opts[@]}" show --no-all-versions "$1" |
+		sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' |
+		grep -F -- "-$2" || true
+}
+
+# As in the packages of kernels before 7.
+old_places() {
+	local dir=$1 rel=$2
+
+	[ ! -e "$dir/usr/lib/modules" ] || ln -s usr/lib "$dir/lib"
+	[ ! -e "$dir/lib/modules/$rel/vmlinuz" ] ||
+		install -D "$dir/lib/modules/$rel/vmlinuz" "$dir/boot/vmlinuz-$rel"
+}
+
+# this_compiler DIRECTORY: build for a kernel of another compiler version, without
+# the options of that.
+this_compiler() {
+	sed -i 's/gcc-[0-9]*$/gcc/' "$1/.kernelvariables" 2>/dev/null || return 0
+	gcc -fmin-function-alignment=16 -E -x c /dev/null >/dev/null 2>&1 ||
+		sed -i '/CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT/d' "$1/include/config/auto.conf"
+}
+
+# later_libc DIRECTORY SUITE: run build tools that need a later C library than this
+# machine's with that of SUITE.
+later_libc() {
+	local dir=$1/libc lib=$1/libc/usr/lib/x86_64-linux-gnu tools tool
+
+	mapfile -t tools < <(find "$1"/usr/lib/linux-kbuild-* -name '*.real-lsb-64' -o \
+		-name '*.real-x86')
+	for tool in "${tools[@]}"; do
+		[[ "$(ldd "$tool" 2>&1)" == *"not found"* ]] || continue
+		[ -d "$dir" ] || unpack "$dir" "libc6/$2"
+		mv "$tool" "$tool.program"
+		printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' \
+			"$lib/ld-linux-x86-64.so.2" "$lib" "$tool.program" >"$tool"
+		chmod +x "$tool"
+	done
+}
+
 # packaged_kernel NAME SUITE: image and headers, unpacked and ready to build on.
 packaged_kernel() {
-	local dir=$DD_CACHE/$1 package version rel headers common kbuild
+	local dir=$DD_CACHE/$1 package version rel headers common kbuild parts
 
 	apt_init "$2"
 	pinned "$1" "$(depends linux-image-amd64 '^linux-image-')"
@@ -129,10 +173,14 @@ packaged_kernel() {
 	common=$(depends "$headers" '^linux-headers-.*-common')
 	kbuild=$(depends "$headers" '^linux-kbuild-')
 
+	mapfile -t parts < <(siblings "$package" "$rel")
+	parts+=("$package" "$headers" "$common" "$kbuild")
+
 	rm -rf "$dir"
-	version=${version:+=$version}
-	unpack "$dir" "$package$version" "$headers$version" "$common$version" \
-		"$kbuild$version"
+	unpack "$dir" "${parts[@]/%/${version:+=$version}}"
+	old_places "$dir" "$rel"
+	this_compiler "$dir/usr/src/$headers"
+	later_libc "$dir" "${2%-backports}"
 	# Debian's makefiles name the place where they are installed.
 	sed -i "s#/usr/src/#$dir/usr/src/#; s#/usr/lib/linux-kbuild#$dir&#" \
 		"$dir/usr/src/$headers/Makefile"
@@ -165,6 +213,8 @@ fetch_stock() {
 }
 
 fetch_6.12() { packaged_kernel 6.12 bookworm-backports; }
+
+fetch_7.x() { packaged_kernel 7.x trixie-backports; }
 
 # --- kernels that are built --------------------------------------------------
 
@@ -334,7 +384,7 @@ fetch_kcsan() { build kcsan 10; }
 
 dir_of() {
 	case $1 in
-	stock | 6.12 | source | source-7.3 | ynl) echo "$DD_CACHE/$1" ;;
+	stock | 6.12 | 7.x | source | source-7.3 | ynl) echo "$DD_CACHE/$1" ;;
 	debug | um | um-smp | kcsan)
 		[ -s "$DD_CACHE/$(source_of "$1")/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
@@ -353,7 +403,7 @@ present() {
 	[ -s "$dir/release" ] || return
 	case $1 in
 	stock) is_pinned stock "$dir" && [ -s "$dir/vmlinux" ] ;;
-	6.12 | source | source-7.3) is_pinned "$1" "$dir" ;;
+	6.12 | 7.x | source | source-7.3) is_pinned "$1" "$dir" ;;
 	esac
 }
 

@@ -77,7 +77,7 @@ else
 	skip "checkpatch --strict" "no kernel sources; run: make kernels"
 	skip "kernel-doc" "no kernel sources; run: make kernels"
 fi
-for kernel in stock 6.12 debug; do
+for kernel in stock 6.12 7.x debug; do
 	if [ -n "$(kernel_path "$kernel" build)" ]; then
 		check "$kernel: no warning, W=1" compile "$kernel"
 		check "$kernel: sparse" sparse_module "$kernel"
