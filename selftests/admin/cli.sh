@@ -285,9 +285,10 @@ has_kernel() {
 test_kernels() {
 	kernel 6.1.0-37-amd64 '#1 SMP PREEMPT_DYNAMIC' ok '^Linux 6.1.0-37-amd64$'
 	kernel 6.12.30-cloud '#1 SMP' ok '^Linux 6.12.30-cloud$'
+	kernel 7.3.4+deb13-amd64 '#1 SMP' ok '^Linux 7.3.4'
 	kernel 6.1.0-37-rt-amd64 '#1 SMP PREEMPT_RT' fix 'PREEMPT_RT'
 	kernel 5.10.0 '#1 SMP' fix 'not supported'
-	kernel 6.6.1 '#1 SMP' note 'not supported: dd is for 6.1 and 6.12'
+	kernel 6.6.1 '#1 SMP' note 'not supported: dd is for 6.1, 6.12 and 7.3'
 	kernel 6.10.0 '#1 SMP' note 'not supported'
 	kernel 7.1.0 '#1 SMP' note 'not supported'
 	check 'doctor: no advice to look for "dd" in all words' \

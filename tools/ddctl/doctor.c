@@ -230,7 +230,12 @@ static void judge_port(uint32_t port, bool peers)
 
 /* ---- the kernel, the module and its node --------------------------------- */
 
-/* 6.1 and 6.12, as in README.md and dkms.conf. */
+/* As in README.md and dkms.conf. */
+static bool supported(unsigned int major, unsigned int minor)
+{
+	return (major == 6 && (minor == 1 || minor == 12)) || (major == 7 && minor == 3);
+}
+
 static void check_kernel(const struct utsname *uts)
 {
 	unsigned int major = 0, minor = 0;
@@ -240,12 +245,12 @@ static void check_kernel(const struct utsname *uts)
 		found(BAD, "kernel", "Linux %s has PREEMPT_RT, which dd does not support",
 		      uts->release);
 		advise("Boot a kernel without PREEMPT_RT.");
-	} else if (major == 6 && (minor == 1 || minor == 12)) {
+	} else if (supported(major, minor)) {
 		found(GOOD, "kernel", "Linux %s", uts->release);
 	} else {
 		found(major < 6 || (major == 6 && minor < 1) ? BAD : NOTE, "kernel",
-		      "Linux %s is not supported: dd is for 6.1 and 6.12", uts->release);
-		advise("Boot Linux 6.1 or 6.12.");
+		      "Linux %s is not supported: dd is for 6.1, 6.12 and 7.3", uts->release);
+		advise("Boot Linux 6.1, 6.12 or 7.3.");
 	}
 }
 

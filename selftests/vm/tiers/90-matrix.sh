@@ -17,6 +17,8 @@ on um core/{stress,soak} net/stock tools/tools
 on stock core/{abi,load} ddp/kernel admin/{guest,leaks} net/{ddp,debug,guest}
 on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/{guest,leaks} \
 	net/{ddp,guest,stock} tools/tools
-on 6.12 core/{abi,stress,load} ddp/{guest,kernel} admin/{guest,leaks} net/{guest,stock} \
-	tools/tools
+for kernel in 6.12 7.x; do
+	on $kernel core/{abi,stress,load} ddp/{guest,kernel} admin/{guest,leaks} \
+		net/{guest,stock} tools/tools
+done
 finish
