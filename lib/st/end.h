@@ -167,7 +167,7 @@ extern struct st_table st_ends;
 /* The record of a handle or of its address, and the handle; or NULL. */
 static inline struct st_end *st_find(const void *chandle, uintptr_t *value)
 {
-	return (struct st_end *)st_table_find(&st_ends, chandle, value);
+	return (struct st_end *)st_table_find(&st_ends, ST_SHIFT(ST_HANDLES), chandle, value);
 }
 
 /* Begin a call. */

@@ -344,7 +344,7 @@ static void unmap(struct st_end *e, struct st_map *m)
 ST_API int st_unmap(st_mhandle_t *mhandle)
 {
 	uintptr_t value;
-	struct st_map *m = (struct st_map *)st_table_find(&maps, mhandle, &value);
+	struct st_map *m = (struct st_map *)st_table_find(&maps, ST_SHIFT(MAPS), mhandle, &value);
 	struct st_end *e;
 	int error = EINVAL;
 

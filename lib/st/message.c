@@ -22,29 +22,24 @@ static DDI_NOINLINE struct st_slot *far_slot(struct st_end *e)
 	return &e->out[e->sources];
 }
 
-static struct st_slot *compose(struct st_end *e)
+static DDI_NOINLINE int far_send(struct st_end *e, unsigned int len)
 {
-	return e->far ? far_slot(e) : e->out;
-}
-
-static DDI_NOINLINE int far_send(struct st_end *e, const struct st_slot *slot, unsigned int len)
-{
-	int ret = dd_send(e->h, e->conn, slot, len, e->place, e->sources ? 0 : DD_SEND_UNWIRED,
-			  NULL, 0);
+	int ret = dd_send(e->h, e->conn, &e->out[e->sources], len, e->place,
+			  e->sources ? 0 : DD_SEND_UNWIRED, NULL, 0);
 
 	if (!ret && e->sources)
 		e->sources--;
 	return ret;
 }
 
-static DDI_INLINE int attempt(struct st_end *e, const struct st_slot *slot, unsigned int len)
+static DDI_INLINE int attempt(struct st_end *e, unsigned int len, bool far)
 {
-	return e->far ? far_send(e, slot, len) :
-			ddi_send(e->h, e->conn, (const char *)slot, len, e->place);
+	return far ? far_send(e, len) :
+		     ddi_send(e->h, e->conn, (const char *)e->out, len, e->place);
 }
 
 /* The window is full, or the connection has ended: 0 or an error. */
-static DDI_NOINLINE int again(struct st_end *e, const struct st_slot *slot, unsigned int len, int ret)
+static DDI_NOINLINE int again(struct st_end *e, unsigned int len, int ret)
 {
 	if (ret == -ENOTREADY && e->busy)
 		return EWOULDBLOCK;
@@ -53,17 +48,18 @@ static DDI_NOINLINE int again(struct st_end *e, const struct st_slot *slot, unsi
 		ret = dd_done(e->h, e->conn, DD_DONE_PLACED, DD_FOREVER);
 		if (ret < 0 || st_state(e) == ST_CLOSING)
 			return ECONNRESET;
-		ret = attempt(e, slot, len);
+		ret = attempt(e, len, e->far);
 	}
 	return ret ? st_errno(ret) : 0;
 }
 
-static DDI_INLINE int transfer(struct st_end *e, const struct st_slot *slot, unsigned int len)
+/* Send the first @len bytes of the slot that was composed. */
+static DDI_INLINE int transfer(struct st_end *e, unsigned int len, bool far)
 {
-	int ret = attempt(e, slot, len);
+	int ret = attempt(e, len, far);
 
 	if (ret)
-		ret = again(e, slot, len, ret);
+		ret = again(e, len, ret);
 	if (ret)
 		return ret;
 	e->place += ST_SLOT_SIZE;
@@ -80,39 +76,45 @@ static void fill(const struct st_end *e, st_header_t *hdr)
 	hdr->s_port = e->port;
 }
 
-static DDI_INLINE struct st_slot *compose_header(struct st_end *e, const st_header_t *hdr)
+static DDI_INLINE void compose(const struct st_end *e, struct st_slot *slot, const st_header_t *hdr)
 {
-	struct st_slot *slot = compose(e);
-
 	slot->hdr = *hdr;
 	if (!st_option(e, ST_OPT_LITERAL))
 		fill(e, &slot->hdr);
-	return slot;
+}
+
+static DDI_INLINE int header(struct st_end *e, struct st_slot *slot, const st_header_t *hdr,
+			     const void *pay, bool far)
+{
+	compose(e, slot, hdr);
+	if (!pay)
+		return transfer(e, ST_SLOT_SHORT, far);
+	memcpy(slot->pay, pay, ST_PAYLOAD);
+	return transfer(e, ST_SLOT_SIZE, far);
+}
+
+static DDI_NOINLINE int far_header(struct st_end *e, const st_header_t *hdr, const void *pay)
+{
+	return header(e, far_slot(e), hdr, pay, true);
 }
 
 int st_message_header(struct st_end *e, const st_header_t *hdr, const void *pay)
 {
-	struct st_slot *slot = compose_header(e, hdr);
-	unsigned int len = ST_SLOT_SHORT;
-
-	if (pay) {
-		memcpy(slot->pay, pay, ST_PAYLOAD);
-		len = ST_SLOT_SIZE;
-	}
-	return transfer(e, slot, len);
+	return e->far ? far_header(e, hdr, pay) : header(e, e->out, hdr, pay, false);
 }
 
 int st_message_data(struct st_end *e, const st_header_t *hdr, uint64_t request)
 {
-	struct st_slot *slot = compose_header(e, hdr);
+	struct st_slot *slot = far_slot(e);
 
+	compose(e, slot, hdr);
 	slot->request = request;
-	return transfer(e, slot, ST_SLOT_DATA);
+	return transfer(e, ST_SLOT_DATA, true);
 }
 
 int st_message_hello(struct st_end *e, const struct st_hello *hello)
 {
-	struct st_slot *slot = compose(e);
+	struct st_slot *slot = e->far ? far_slot(e) : e->out;
 
-	return transfer(e, slot, st_pack_hello(slot, hello));
+	return transfer(e, st_pack_hello(slot, hello), e->far);
 }

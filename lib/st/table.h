@@ -61,9 +61,9 @@ void st_table_release(struct st_table *t, struct st_name *name);
 uintptr_t st_table_open(struct st_table *t, struct st_name *name);
 bool st_table_close(struct st_name *name, uintptr_t value);
 
-/* The record of the handle that @handle is or points to, and the handle; or NULL. */
-static inline struct st_name *st_table_find(const struct st_table *t, const void *handle,
-					    uintptr_t *value)
+/* The record of the handle that @handle is or points to, and the handle; or NULL. @shift: that of @t. */
+static inline struct st_name *st_table_find(const struct st_table *t, unsigned int shift,
+					    const void *handle, uintptr_t *value)
 {
 	uintptr_t base = __atomic_load_n(&t->base, __ATOMIC_RELAXED), v = (uintptr_t)handle;
 	struct st_name *name;
@@ -75,7 +75,7 @@ static inline struct st_name *st_table_find(const struct st_table *t, const void
 		if (v - base >= ST_SPACE)
 			return NULL;
 	}
-	name = __atomic_load_n(&t->record[(v - base) >> t->shift], __ATOMIC_ACQUIRE);
+	name = __atomic_load_n(&t->record[(v - base) >> shift], __ATOMIC_ACQUIRE);
 	*value = v;
 	return name && __atomic_load_n(&name->value, __ATOMIC_SEQ_CST) == v ? name : NULL;
 }

@@ -245,25 +245,49 @@ static bool alone(const struct st_end *e, const st_header_t *hdr)
 	return !e->far && !((1u << ST_OP_DATA | 1u << ST_OP_GET) >> hdr->op & 1);
 }
 
-/* One sender at a time, in the order of the calls. */
+static DDI_INLINE int send_alone(struct st_end *e, const st_header_t *hdr, const void *pay)
+{
+	int error = st_message_header(e, hdr, pay);
+
+	if (!error)
+		st_submitted(e, 1);
+	return error;
+}
+
+static DDI_INLINE int tx_unlock(struct st_end *e, uintptr_t value, const st_header_t *hdr,
+				const void *pay, uint32_t len, uint32_t bufx, uint32_t off)
+{
+	int error = st_connected(e, value);
+
+	if (!error && __atomic_load_n(&e->reset, __ATOMIC_RELAXED))
+		error = ECONNRESET;
+	if (!error)
+		error = alone(e, hdr) ? send_alone(e, hdr, pay) :
+					transmit(e, hdr, pay, len, bufx, off);
+	ddi_unlock(&e->order);
+	return st_error(error);
+}
+
+/* Another thread sends. */
+static DDI_NOINLINE int tx_wait(struct st_end *e, uintptr_t value, const st_header_t *hdr,
+				const void *pay, uint32_t len, uint32_t bufx, uint32_t off)
+{
+	ddi_lock(&e->order);
+	return tx_unlock(e, value, hdr, pay, len, bufx, off);
+}
+
+/* One sender at a time, in the order of the calls. Slow functions are called last: few registers are saved. */
 ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
 		 uint off)
 {
 	uintptr_t value;
 	struct st_end *e = st_find(chandle, &value);
-	int error;
 
 	if (!e)
 		return st_error(EBADF);
 	if (!valid(hdr))
 		return invalid(hdr);
-	ddi_lock(&e->order);
-	error = st_connected(e, value);
-	if (!error && __atomic_load_n(&e->reset, __ATOMIC_RELAXED))
-		error = ECONNRESET;
-	if (!error)
-		error = alone(e, hdr) ? header_send(e, hdr, opt_pay, 1) :
-					transmit(e, hdr, opt_pay, len, bufx, off);
-	ddi_unlock(&e->order);
-	return st_error(error);
+	if (ddi_unlikely(!ddi_trylock(&e->order)))
+		return tx_wait(e, value, hdr, opt_pay, len, bufx, off);
+	return tx_unlock(e, value, hdr, opt_pay, len, bufx, off);
 }
