@@ -12,6 +12,8 @@
 #   CONNS="1 10 ..."   MESSAGES=20000 (of a figure with many connections)
 #   MTU=1500
 #   ONLY=REGEX (jobs whose progress line matches; all)
+#   NATIVE=1 (only what uses no kernel, on one node: on User-Mode Linux programs run
+#   natively and system calls are slow, the clock's among them)
 #
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../selftests/net/cluster.sh"
@@ -24,6 +26,7 @@ COUNT=${COUNT:-}
 CONNS=${CONNS:-1 10 100 1000 10000}
 MESSAGES=${MESSAGES:-20000}
 MTU=${MTU:-1500}
+NATIVE=${NATIVE:-}
 HOLD=$(mktemp -d)
 FAILED=0
 # shellcheck source=bench/peers.sh
@@ -31,6 +34,7 @@ FAILED=0
 
 SLEEPING=dd-kernel,futex,unix-block
 SPINNING=dd-kernel,flag,shm,memcpy,vm-writev,vmmc,unix-spin
+BY_MEMORY=flag,shm,memcpy,vmmc,st
 
 finish() {
 	local pids
@@ -82,7 +86,8 @@ net() {
 ACCESS='{
 	round: $round, where: $where, load: $load, touch: false, unit: "us",
 	less_is_better: true, tool: .tool, command: .command,
-	figures: [.size as $size | .results[] | [.name, "spin", $size, .rounds.median / 1000]]
+	figures: [.size as $size | .results[] |
+		select($native == "" or (.name | IN("dd", "vmmc", "memcpy", "cmpxchg"))) | [.name, "spin", $size, .rounds.median / 1000]]
 } + if $round == 0 then { what: {
 	"memcpy": "memcpy(), of memory that both processes share",
 	"cmpxchg": "lock cmpxchg, on memory that both processes share",
@@ -98,7 +103,8 @@ access() {
 		"${line[@]}" $([ "$load" = cas ] || echo "-s $size") -j -r 1 \
 			${COUNT:+-n "$COUNT"} >"$HOLD/report" 2>"$HOLD/err" &&
 			jq -c --argjson round "$ROUND" --arg where "$where" \
-				--arg load "$load" "$ACCESS" "$HOLD/report" || return
+				--arg load "$load" --arg native "$NATIVE" "$ACCESS" \
+				"$HOLD/report" || return
 	done
 }
 
@@ -146,6 +152,13 @@ JOBS=(
 	"net rate -s 8,64 -m tcp-spin"
 	"net rate -s 8,64 -m tcp-block --sleep"
 )
+NATIVE_JOBS=(
+	"here lat -s $SIZES -m $BY_MEMORY"
+	"here bw -s $SIZES -m $BY_MEMORY"
+	"here rate -s 8,64 -m $BY_MEMORY"
+	"access here put" "access here get" "access here cas"
+	"${NATIVE_PEER_JOBS[@]}"
+)
 for load in put get cas; do
 	JOBS+=("access here $load" "access net $load")
 done
@@ -153,6 +166,7 @@ for n in $CONNS; do
 	JOBS+=("connections $n -B 4K" "connections $n")
 done
 JOBS+=("${PEER_JOBS[@]}")
+[ -z "$NATIVE" ] || JOBS=("${NATIVE_JOBS[@]}")
 mapfile -t JOBS < <(printf '%s\n' "${JOBS[@]}" | grep -E -- "${ONLY:-}")
 [ ${#JOBS[@]} != 0 ] || {
 	echo "# ONLY=$ONLY: no such job"
@@ -177,13 +191,22 @@ two_nodes() {
 	wait_for grep -q ready "$HOLD/ready" && wait_for cluster_is_up
 }
 
-trap finish EXIT
-two_nodes 2>"$HOLD/err" || {
-	echo "# no two nodes: $(tail -n 3 "$HOLD/err")"
-	exit 1
+# What the jobs need: two nodes and soft-RoCE; or a clock that is no system call.
+set_up() {
+	if [ "$NATIVE" ]; then
+		export LD_PRELOAD=$PWD/build/bench/tsc.so
+		return
+	fi
+	two_nodes 2>"$HOLD/err" || {
+		echo "# no two nodes: $(tail -n 3 "$HOLD/err")"
+		exit 1
+	}
+	# Without soft-RoCE its jobs fail, and leave records of that.
+	roce_up "$MTU" 2>"$HOLD/err" || echo "# no soft-RoCE: $(tail -n 1 "$HOLD/err")"
 }
-# Without soft-RoCE its jobs fail, and leave records of that.
-roce_up "$MTU" 2>"$HOLD/err" || echo "# no soft-RoCE: $(tail -n 1 "$HOLD/err")"
+
+trap finish EXIT
+set_up
 for ((ROUND = 0; ROUND < ROUNDS; ROUND++)); do
 	for ((i = 0; i < ${#JOBS[@]}; i++)); do
 		job=${JOBS[(i + ROUND) % ${#JOBS[@]}]}

@@ -226,10 +226,17 @@ mpi() {
 			"mpirun -np 2 $* dd-mpi $load" <"$HOLD/figures"
 }
 
+# Transports of UCX within a node: all of them, or those without the kernel.
+SHARED_MEMORY=posix,sysv,cma,self
+if [ "$NATIVE" ]; then
+	SHARED_MEMORY=posix,sysv,self
+	export FI_SHM_DISABLE_CMA=1
+fi
+
 # peer NAME LOAD: a job.
 peer() {
 	case $1 in
-	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching; its unit is a microsecond" ;;
+	ucx-shm) ucx here "$2" "$SHARED_MEMORY" ucx-shm "UCX, shared memory, tag matching; its unit is a microsecond" ;;
 	ucx-tcp) ucx net "$2" tcp,self ucx-tcp "UCX over TCP, tag matching" ;;
 	fabric-shm) fabric here shm rdm fabric-shm "libfabric, shm, reliable datagrams" ;;
 	fabric-tcp) fabric net tcp msg fabric-tcp "libfabric, tcp, connected" ;;
@@ -237,8 +244,9 @@ peer() {
 	udp) sockperf_udp ;;
 	roce) roce "$2" ;;
 	mpi-shm) mpi "$2" mpi-shm "Open MPI, its own shared memory (vader)" \
-		--mca pml ob1 --mca btl self,vader ;;
-	mpi-ucx) UCX_TLS=posix,sysv,cma,self mpi "$2" mpi-ucx "Open MPI over UCX, shared memory" \
+		--mca pml ob1 --mca btl self,vader \
+		${NATIVE:+--mca btl_vader_single_copy_mechanism none} ;;
+	mpi-ucx) UCX_TLS=$SHARED_MEMORY mpi "$2" mpi-ucx "Open MPI over UCX, shared memory" \
 		--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
 	# mtl/ofi does not take the provider shm.
 	mpi-fabric) FI_TCP_IFACE=lo mpi "$2" mpi-fabric "Open MPI over libfabric, tcp and rxm, loopback" \
@@ -254,4 +262,11 @@ for name in ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
 done
 for name in ucx-shm ucx-tcp roce; do
 	PEER_JOBS+=("peer $name put" "peer $name get" "peer $name cas")
+done
+NATIVE_PEER_JOBS=("peer fabric-shm lat")
+for load in lat bw; do
+	NATIVE_PEER_JOBS+=("peer ucx-shm $load" "peer mpi-shm $load" "peer mpi-ucx $load")
+done
+for load in put get cas; do
+	NATIVE_PEER_JOBS+=("peer ucx-shm $load")
 done

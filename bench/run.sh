@@ -5,13 +5,13 @@
 #
 #   run.sh DIRECTORY     measures, and writes report, tables and charts there
 #
-# With HOST=1 it measures on this machine, as root and with dd.ko loaded, else in
-# a virtual machine.
+# With HOST=1 it measures on this machine, as root and with dd.ko loaded; with NATIVE=1
+# in User-Mode Linux with two processors, what uses no kernel; else in a virtual machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 DIR=$1
-RAW=build/bench/records.jsonl
+RAW=$DIR/records.jsonl
 
 if [ -n "${QUICK:-}" ]; then
 	ROUNDS=${ROUNDS:-2} SIZES=${SIZES:-8,64,4K,1M} CONNS=${CONNS:-1 100}
@@ -22,7 +22,7 @@ fi
 settings() {
 	local name
 
-	for name in ROUNDS SIZES READ_SIZES CONNS COUNT MESSAGES MTU ONLY; do
+	for name in NATIVE ROUNDS SIZES READ_SIZES CONNS COUNT MESSAGES MTU ONLY; do
 		[ -z "${!name:-}" ] || printf '%s=%q ' $name "${!name}"
 	done
 }
@@ -36,7 +36,10 @@ on_host() {
 }
 
 in_vm() {
-	KERNEL=stock TIMEOUT=7200 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
+	local kernel=stock
+
+	[ -z "${NATIVE:-}" ] || kernel=um-smp
+	KERNEL=$kernel TIMEOUT=7200 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
 }
 
 # Records to standard output, progress to standard error.
