@@ -194,8 +194,8 @@ static int fetch(struct st_end *e, const st_header_t *hdr, uint32_t len, uint32_
 	return error;
 }
 
-static DDI_NOINLINE int get(struct st_end *e, const st_header_t *hdr, const void *pay, uint32_t len, uint32_t bufx,
-	       uint32_t off)
+static DDI_NOINLINE int get(struct st_end *e, const st_header_t *hdr, const void *pay,
+			    uint32_t len, uint32_t bufx, uint32_t off)
 {
 	struct st_answer *a = NULL;
 	uint32_t mx = 0;
@@ -276,7 +276,10 @@ static DDI_NOINLINE int tx_wait(struct st_end *e, uintptr_t value, const st_head
 	return tx_unlock(e, value, hdr, pay, len, bufx, off);
 }
 
-/* One sender at a time, in the order of the calls. Slow functions are called last: few registers are saved. */
+/*
+ * One sender at a time, in the order of the calls. What is slow is called last, so that this function saves
+ * few registers.
+ */
 ST_API int st_tx(st_chandle_t *chandle, st_header_t *hdr, void *opt_pay, uint len, uint bufx,
 		 uint off)
 {

@@ -32,7 +32,8 @@ static char *out, *in;
 static struct st_hello theirs;
 
 static const struct st_hello honest = {
-	.version = ST_VERSION, .nonce = { 1, 2, 3, 4 }, .little = ST_LITTLE_ENDIAN, .key = 5, .port = 6, .portlen = 1,
+	.version = ST_VERSION, .nonce = { 1, 2, 3, 4 }, .little = ST_LITTLE_ENDIAN,
+	.key = 5, .port = 6, .portlen = 1,
 	.bufsize = 4096, .maxstu = 65536, .base = 0, .count = 256, .channels = 15, .iana = 7,
 };
 
