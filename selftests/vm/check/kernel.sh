@@ -80,9 +80,16 @@ fi
 for kernel in stock 6.12 7.x debug; do
 	if [ -n "$(kernel_path "$kernel" build)" ]; then
 		check "$kernel: no warning, W=1" compile "$kernel"
-		check "$kernel: sparse" sparse_module "$kernel"
 	else
 		skip "$kernel: no warning, W=1" "not in the cache; run: make kernels"
+	fi
+done
+# Not for 7.x: its headers need a sparse that knows __typeof_unqual__, and the makefile
+# runs no other one.
+for kernel in stock 6.12 debug; do
+	if [ -n "$(kernel_path "$kernel" build)" ]; then
+		check "$kernel: sparse" sparse_module "$kernel"
+	else
 		skip "$kernel: sparse" "not in the cache; run: make kernels"
 	fi
 done
