@@ -14,6 +14,7 @@ on() {
 }
 
 on um core/{stress,soak} net/stock tools/tools
+on um-smp core/smp
 on stock core/{abi,load} ddp/kernel admin/{guest,leaks} net/{ddp,debug,guest}
 on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/{guest,leaks} \
 	net/{ddp,guest,stock} tools/tools
