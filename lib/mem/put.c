@@ -263,10 +263,13 @@ DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
 	return ddi_mem_submit(m, &sqe, bytes, len);
 }
 
-/*
- * Begin a request with a note to @list, or 0. Returns %-EALREADY if the caller is to execute it:
- * on one node, requests without a note may use the windows.
- */
+/* On one node, requests without a note may use the windows: the caller executes them. */
+static inline bool executes(const struct dd_mem *m, int list)
+{
+	return !list && !m->result;
+}
+
+/* Begin a request with a note to @list, or 0. */
 static int64_t begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len,
 		     int list)
 {
@@ -274,33 +277,37 @@ static int64_t begin(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 		sqe->flags |= DD_SQE_NOTIFY_SELF;
 		sqe->list = list;
 	}
-	return list || m->result ? ddi_mem_start(m, sqe, local, len) : -EALREADY;
+	return ddi_mem_start(m, sqe, local, len);
+}
+
+static DDI_NOINLINE int64_t put_begin(struct dd_mem *m, const void *src, size_t len,
+				      uint64_t offset, unsigned int flags, int list)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset,
+			      .flags = flags & DD_PUT_NOTIFY };
+
+	if (flags & DD_PUT_STABLE)
+		sqe.flags |= DD_SQE_REGION;
+	if (flags & DD_PUT_COPY)
+		sqe.flags |= DD_SQE_UNWIRED;
+	return begin(m, &sqe, src, len, list);
 }
 
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 			    unsigned int flags, int list)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset };
-	int64_t ret;
-
 	if (flags & ~(DD_PUT_NOTIFY | DD_PUT_COPY | DD_PUT_STABLE) ||
 	    (flags & DD_PUT_COPY && flags & DD_PUT_STABLE))
 		return -EINVAL;
-	sqe.flags = flags & DD_PUT_NOTIFY;
-	if (flags & DD_PUT_STABLE)
-		sqe.flags |= DD_SQE_REGION;
-	if (flags & DD_PUT_COPY)
-		sqe.flags |= DD_SQE_UNWIRED;
-	ret = begin(m, &sqe, src, len, list);
-	return ret == -EALREADY ? dd_put(m, src, len, offset, flags & DD_PUT_NOTIFY) : ret;
+	return executes(m, list) ? dd_put(m, src, len, offset, flags & DD_PUT_NOTIFY) :
+				   put_begin(m, src, len, offset, flags, list);
 }
 
 DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset, int list)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
-	int64_t ret = begin(m, &sqe, dst, len, list);
 
-	return ret == -EALREADY ? dd_get(m, dst, len, offset) : ret;
+	return executes(m, list) ? dd_get(m, dst, len, offset) : begin(m, &sqe, dst, len, list);
 }
 
 DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
@@ -309,13 +316,12 @@ DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint6
 	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
 	uint64_t word;
 	uint32_t half;
-	int64_t ret;
+	int ret;
 
 	if (flags & ~(DD_PUT_NOTIFY | DD_CAS_STATUS) || !was)
 		return -EINVAL;
-	ret = begin(m, &sqe, was, len, list);
-	if (ret != -EALREADY)
-		return ret;
+	if (!executes(m, list))
+		return begin(m, &sqe, was, len, list);
 	ret = dd_cas(m, offset, len, expect, replace, &word, flags & ~DD_CAS_STATUS);
 	if (flags & DD_CAS_STATUS)
 		word = word == (len == sizeof(half) ? (uint32_t)expect : expect) ? 1 : 2;
@@ -371,18 +377,22 @@ static bool near_aligned(const void *local, const void *at)
 	return !(((uintptr_t)local | (uintptr_t)at) % sizeof(uint32_t));
 }
 
-/* Many words, or without a window. @other finds out why a request is refused. */
-static DDI_NOINLINE int near_any(void *local, void *at, uint32_t words,
-				 const struct ddi_near *near, ddi_near_fn other, bool get)
+/*
+ * Many words, or without a window; near_find() has found @m and @offset. @other finds out why
+ * a request is refused. The parameters stay in their registers.
+ */
+static DDI_NOINLINE int near_put_any(void *local, void *at, uint32_t words, struct dd_mem *m,
+				     ddi_near_fn other, uint64_t offset)
 {
-	size_t len = words * NEAR_WORD;
-	uint64_t offset;
-	struct dd_mem *m;
+	return !words || !near_aligned(local, at) ||
+	       put_long(m, local, words * NEAR_WORD, offset) ? other(local, at, words) : 0;
+}
 
-	if (!words || !near_aligned(local, at) || !near_find(near, at, len, &m, &offset))
-		return other(local, at, words);
-	return (get ? dd_get(m, local, len, offset) : dd_put(m, local, len, offset, 0)) ?
-	       other(local, at, words) : 0;
+static DDI_NOINLINE int near_get_any(void *local, void *at, uint32_t words, struct dd_mem *m,
+				     ddi_near_fn other, uint64_t offset)
+{
+	return !words || !near_aligned(local, at) ||
+	       get_long(m, local, words * NEAR_WORD, offset) ? other(local, at, words) : 0;
 }
 
 /* Inlined twice: @get is constant. */
@@ -398,7 +408,7 @@ static DDI_INLINE int near_move(void *local, void *at, uint32_t words,
 		return other(local, at, words);
 	window = ddi_load_acquire(get ? &m->get : &m->put);
 	if (ddi_unlikely(!window) || !window_is_short(window + offset, local, len))
-		return near_any(local, at, words, near, other, get);
+		return (get ? near_get_any : near_put_any)(local, at, words, m, other, offset);
 	return (get ? get_words(m, window_now(m), local, window + offset, len) :
 		      put_words(m, window_now(m), window + offset, local, len)) ?
 	       0 : other(local, at, words);
