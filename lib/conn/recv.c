@@ -440,8 +440,8 @@ DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 					  unsigned int options, int64_t timeout,
 					  struct ddi_list *locked)
 {
+	struct ddi_limit limit = { .timeout = timeout };
 	struct ddi_list *l;
-	int64_t deadline = 0;
 	int ret;
 
 	if (locked)
@@ -455,11 +455,9 @@ DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
 			return ret < 0 ? ret : ret == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
 		if (!timeout)
 			return -EWOULDBLOCK;
-		if (!again)
-			deadline = ddi_deadline(timeout);
-		else if (ddi_passed(deadline))
+		if (again && ddi_passed(ddi_limit_end(&limit)))
 			return -ETIMEDOUT;
-		ret = ddi_list_wait(h, l, list, options, deadline);
+		ret = ddi_list_wait(h, l, list, options, &limit);
 		if (ret)
 			return ret;
 		/* Most often the message is in the ring of the last one. */

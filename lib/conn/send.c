@@ -445,8 +445,8 @@ int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t 
 		  int64_t timeout)
 {
 	bool placed = what == DD_DONE_PLACED;
+	struct ddi_limit limit = { .timeout = timeout };
 	uint64_t serial = c->serial;
-	int64_t deadline;
 	int ret;
 
 	if (c->tx && placed)
@@ -457,11 +457,9 @@ int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t 
 	ddi_unlock(&c->lock);
 	if (ret || !timeout)
 		return ret;
-	deadline = ddi_deadline(timeout);
 	do {
 		ret = ddi_state_await(h, &c->spin, c->cs, serial,
-				      placed ? DD_WAIT_DONE : DD_WAIT_SENT, n,
-				      ddi_remaining(deadline));
+				      placed ? DD_WAIT_DONE : DD_WAIT_SENT, n, &limit);
 	} while (ret == -EINTR);
 	if (ret)
 		return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);

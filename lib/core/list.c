@@ -142,8 +142,8 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
  * Look at a list for a while. Returns true to look for a note; else false, with *@since for
  * ddi_spin_slept(), or 0 if it was not looked at.
  */
-static DDI_INLINE bool list_spin(struct dd *h, struct ddi_list *l, uint32_t id, int64_t deadline,
-				 int64_t *since)
+static DDI_INLINE bool list_spin(struct dd *h, struct ddi_list *l, uint32_t id,
+				 struct ddi_limit *limit, int64_t *since)
 {
 	struct ddi_look look = { .over = list_over, .place = l, .id = id };
 	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
@@ -156,7 +156,7 @@ static DDI_INLINE bool list_spin(struct dd *h, struct ddi_list *l, uint32_t id, 
 	/* The slot of the ring of the last note; list_over() looks at the others. */
 	look.value = ddi_load(rx ? &rx->state->head : &l->head->head) + 1;
 	look.word = rx ? &ddi_direct_slot(rx, look.value - 1)->seq : &slot->seq;
-	return ddi_spin(h, &l->spin, deadline, &look, since);
+	return ddi_spin(h, &l->spin, limit, &look, since);
 }
 
 /*
@@ -165,15 +165,15 @@ static DDI_INLINE bool list_spin(struct dd *h, struct ddi_list *l, uint32_t id, 
  * (DD_RECV_INTR), -EBADID.
  */
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
-		  unsigned int options, int64_t deadline)
+		  unsigned int options, struct ddi_limit *limit)
 {
 	int64_t since = 0;
 	int ret;
 
-	if (!(options & (DD_RECV_SLEEP | DD_RECV_INTR)) && list_spin(h, l, id, deadline, &since))
+	if (!(options & (DD_RECV_SLEEP | DD_RECV_INTR)) && list_spin(h, l, id, limit, &since))
 		return 0;
 	do {
-		ret = ddi_list_sleep(h, &id, 1, deadline);
+		ret = ddi_list_sleep(h, &id, 1, ddi_limit_end(limit));
 	} while (ret == -EINTR && !(options & DD_RECV_INTR));
 	if (since)
 		ddi_spin_slept(&l->spin, since);
@@ -182,10 +182,11 @@ int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 
 DD_API bool ddi_list_spin(struct dd *h, int list, int64_t deadline, int64_t *since)
 {
+	struct ddi_limit limit = { .timeout = DD_FOREVER, .deadline = deadline };
 	struct ddi_list *l = ddi_list_find(h, list);
 
 	*since = 0;
-	if (!l || !list_spin(h, l, list, deadline, since))
+	if (!l || !list_spin(h, l, list, &limit, since))
 		return false;
 	/* Most often the message is in the ring of the last one: ddi_recv() looks there first. */
 	if (ddi_trylock(&l->lock)) {

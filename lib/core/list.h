@@ -72,7 +72,7 @@ static inline struct dd_note *ddi_list_slot(const struct ddi_list *l, uint64_t g
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
-		  unsigned int options, int64_t deadline);
+		  unsigned int options, struct ddi_limit *limit);
 int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline);
 void ddi_list_release(struct dd *h);
 

@@ -18,8 +18,8 @@
  * With one CPU in the system there is no spinning at all. If this thread is bound to one
  * of several CPUs, it yields earlier.
  *
- * With several CPUs, unless the sender was seen on this one, the first looks are done
- * without a clock. They take less time than falling asleep, and find a quick answer.
+ * The clock may be a system call. So the time between two yields is a number of looks, and
+ * the clock is read around a yield only. A time limit begins when it is read first.
  */
 #include <sched.h>
 #include <sys/resource.h>
@@ -29,14 +29,14 @@
 #include "error.h"
 #include "wait.h"
 
-#define SPIN_MIN	50000		/* ns; also where it starts */
+#define SPIN_MIN	50000		/* ns after the first yield; also where it starts */
 #define SPIN_STEPS	6		/* doublings, to 3.2 ms: about a time slice */
 #define SPIN_SOON	4000000		/* ns */
-#define SPIN_SLICE	20000		/* ns between yields */
-#define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
-#define SPIN_FIRST	320		/* looks before the first at the clock, */
+#define SPIN_FIRST	320		/* looks of ddi_poll_once(), */
 #define SPIN_BARE	256		/* of which these follow each other at once */
-#define SPIN_LOOKS	32		/* looks between looks at the clock */
+#define SPIN_LOOKS	32		/* looks between those at other reasons to end, */
+#define SPIN_SLICE	14		/* and such groups between yields: some 20 us */
+#define SPIN_SLICE_ONE	4		/* the same, one CPU allowed */
 #define SHIFT_MAX	10
 #define CPUS_VALID	100000000	/* ns */
 
@@ -61,6 +61,14 @@ int64_t ddi_deadline(int64_t timeout)
 bool ddi_passed(int64_t deadline)
 {
 	return deadline >= 0 && ddi_now() >= deadline;
+}
+
+/* The deadline of a wait; from the first call on, its time limit runs. */
+int64_t ddi_limit_end(struct ddi_limit *limit)
+{
+	if (!limit->deadline)
+		limit->deadline = ddi_deadline(limit->timeout);
+	return limit->deadline;
 }
 
 /* Nanoseconds left, or DD_FOREVER. */
@@ -183,28 +191,10 @@ DDI_HOT bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *wor
 	return false;
 }
 
-/*
- * Look for a while. Returns whether the wait is over; if not, the caller sleeps and then
- * calls ddi_spin_slept() with *@start, the time when the wait began.
- */
-DDI_HOT bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
-		      const struct ddi_look *look, int64_t *start)
+/* Look without a clock, until it is time to yield. */
+static bool look_slice(struct ddi_spin *spin, const struct ddi_look *look, int groups)
 {
-	uint32_t budget = SPIN_MIN << ddi_load(&spin->step), n, slice;
-	int64_t now, yield_at;
-	long before;
-
-	if (ddi_load(&h->cpus) >= 2 && !ddi_load(&spin->skip) &&
-	    first_looks(spin, look->word, look->value))
-		return true;
-	*start = now = ddi_now();
-	n = cpus(h, now);
-	if (n == 1 || spin_skip(spin))
-		return false;
-	slice = n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE;
-	yield_at = now + slice;
-
-	while (now - *start < budget && (deadline < 0 || now < deadline)) {
+	while (groups--) {
 		for (int i = 0; i < SPIN_LOOKS; i++) {
 			if (seen(look->word, look->value)) {
 				ddi_store(&spin->shift, 0);
@@ -214,20 +204,53 @@ DDI_HOT bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 		}
 		if (look->over(look))
 			return true;
-		now = ddi_now();
-		if (now < yield_at)
-			continue;
-		before = switches();
-		sched_yield();
-		if (seen(look->word, look->value) || look->over(look)) {
-			if (switches() != before)
-				spin_shared(spin);
-			return true;
-		}
-		now = ddi_now();
-		yield_at = now + slice;
 	}
 	return false;
+}
+
+/* Let another thread run. Returns whether the wait is over. */
+static bool yielded(struct ddi_spin *spin, const struct ddi_look *look)
+{
+	long before = switches();
+
+	sched_yield();
+	if (!seen(look->word, look->value) && !look->over(look))
+		return false;
+	if (switches() != before)
+		spin_shared(spin);
+	return true;
+}
+
+/*
+ * Look for a while. Returns whether the wait is over; if not, the caller sleeps and then
+ * calls ddi_spin_slept() with *@start, the time when the wait began.
+ */
+DDI_HOT bool ddi_spin(struct dd *h, struct ddi_spin *spin, struct ddi_limit *limit,
+		      const struct ddi_look *look, int64_t *start)
+{
+	uint32_t budget = SPIN_MIN << ddi_load(&spin->step), n = ddi_load(&h->cpus);
+	int64_t now = 0, deadline;
+
+	if (n < 2)
+		n = cpus(h, now = ddi_now());
+	if (n < 2 || spin_skip(spin)) {
+		*start = now ? now : ddi_now();
+		return false;
+	}
+	if (first_looks(spin, look->word, look->value) ||
+	    look_slice(spin, look, n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE))
+		return true;
+	*start = now = ddi_now();
+	deadline = ddi_limit_end(limit);
+	while (!yielded(spin, look)) {
+		now = ddi_now();
+		if (now - *start >= budget || (deadline >= 0 && now >= deadline))
+			return false;
+		n = cpus(h, now);
+		if (look_slice(spin, look, n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE))
+			return true;
+	}
+	return true;
 }
 
 /* Learn from a wait that began at @since and ended in sleep. */
@@ -262,26 +285,25 @@ static bool counter_over(const struct ddi_look *look)
 
 /* As ddi_await(), for sent or done, after a look at the counter for a while. */
 int ddi_state_await(struct dd *h, struct ddi_spin *spin, const struct dd_conn_state *cs,
-		    uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
+		    uint64_t serial, uint32_t what, uint64_t value, struct ddi_limit *limit)
 {
 	struct ddi_look look = {
 		.over = counter_over, .place = (void *)cs, .id = serial, .value = value,
 		.word = what == DD_WAIT_SENT ? &cs->sent : &cs->done,
 	};
-	int64_t deadline, start;
+	int64_t start;
 	int ret;
 
 	if (ddi_load_acquire(look.word) >= value)
 		return 0;
-	deadline = ddi_deadline(timeout);
-	if (timeout && ddi_spin(h, spin, deadline, &look, &start)) {
+	if (!limit->timeout)
+		return ddi_await(h, serial, what, value, 0);
+	if (ddi_spin(h, spin, limit, &look, &start)) {
 		if (ddi_load_acquire(look.word) >= value)
 			return 0;
 		start = ddi_now();
 	}
-	ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
-	if (!timeout)
-		return ret;
+	ret = ddi_await(h, serial, what, value, ddi_remaining(ddi_limit_end(limit)));
 	ddi_spin_slept(spin, start);
 	return ret == -EAGAIN ? -ETIMEDOUT : ret;
 }

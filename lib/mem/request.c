@@ -99,7 +99,9 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 
 static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout, unsigned int what)
 {
-	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, what, request, timeout);
+	struct ddi_limit limit = { .timeout = timeout };
+
+	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, what, request, &limit);
 }
 
 /* Whether a request was executed, and its result, if any, is in place. */

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../vm/tier.sh"
 
 DIR=build/ring
-WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=mremap
+WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=mremap,--wrap=clock_gettime,--wrap=sched_yield
 TSAN=(-O1 -fsanitize=thread -Wno-tsan)
 LIMIT=960	# hang limit in s; on an idle machine a run takes one or two
 
@@ -85,6 +85,7 @@ if [ "$(nproc)" = 1 ]; then
 	skip "wake-ups" "there is one processor only"
 else
 	check "each receiver is woken" holds plain wake -O2
+	check "a receiver that spins does not read the clock" race plain clock
 	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
 		lib/conn/send.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
 	check "without the receiver's barrier a wake-up is lost" \

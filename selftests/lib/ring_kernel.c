@@ -143,13 +143,19 @@ static bool has_note(void)
 }
 
 /* A sender waits for the reader's position, the reader for a note. */
-static int wait_for(unsigned long request, const struct dd_conn_wait *w)
+static int wait_for(unsigned long request, const void *arg)
 {
+	const struct dd_list_wait *l = arg;
+	const struct dd_conn_wait *w = arg;
+	int64_t limit = request == DD_IOC_LIST_WAIT ? l->timeout : w->timeout;
 	struct timespec tick = { .tv_nsec = 200000 };
 
 	while (request == DD_IOC_LIST_WAIT ? !has_note() :
-	       __atomic_load_n(&ring()->head, __ATOMIC_ACQUIRE) < w->value)
+	       __atomic_load_n(&ring()->head, __ATOMIC_ACQUIRE) < w->value) {
+		if (limit >= 0 && (limit -= tick.tv_nsec) < 0)
+			return -EAGAIN;
 		nanosleep(&tick, NULL);
+	}
 	return 0;
 }
 

@@ -6,6 +6,8 @@
  *   ring_race wake      a receiver that goes to sleep is woken, in each round
  *   ring_race lost      the same until a wake-up is lost
  *   ring_race traffic   messages with contents, for ThreadSanitizer
+ *   ring_race clock     a receiver that gets its message while it spins does not read the
+ *                       clock, and one whose message does not come waits for its time
  *
  * The system calls are those of ring_kernel.c, but kernel/core/rings.h arms the ring.
  * The whole library sends and receives, so that its other locked instructions
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "dd.h"
 #include "kernel/core/rings.h"
@@ -26,6 +29,7 @@
 #define PAGE		4096
 #define ROUNDS		100000	/* of wake, at least */
 #define MESSAGES	20000	/* of traffic */
+#define WAITS		2000	/* of clock, at least */
 #define WINDOW		4
 #define SLOT		1024	/* bytes of the block for one message */
 
@@ -47,6 +51,25 @@ static void must(bool good, const char *what)
 		return;
 	printf("# %s\n", what);
 	exit(2);
+}
+
+static __thread int reads, yields;	/* calls of this thread */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *t);
+int __real_sched_yield(void);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
+int __wrap_sched_yield(void);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
+{
+	reads++;
+	return __real_clock_gettime(clock, t);
+}
+
+int __wrap_sched_yield(void)
+{
+	yields++;
+	return __real_sched_yield();
 }
 
 static void setup(void)
@@ -228,11 +251,72 @@ static int traffic(void)
 	return 0;
 }
 
+/* --- clock -----------------------------------------------------------------*/
+
+static unsigned long waiting;	/* rounds in which the receiver has begun to wait */
+
+static void *clock_sender(void *arg)
+{
+	unsigned int seed = 3;
+
+	for (unsigned long round = 1;; round++) {
+		while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) < round)
+			__real_sched_yield();
+		if (stop)
+			return arg;
+		/* Some microseconds: more than the first looks take, less than a slice. */
+		delay(&seed, 12000);
+		must(!dd_send(h, conn, from, 8, 0, 0, NULL, 0), "send");
+	}
+}
+
+static bool timed_out(long timeout)
+{
+	struct timespec a, b;
+	struct dd_msg msg;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	must(dd_recv(h, list, &msg, 0, timeout) == -ETIMEDOUT, "no message");
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (b.tv_sec - a.tv_sec) * 1000000000ll + b.tv_nsec - a.tv_nsec >= timeout;
+}
+
+static int clock_reads(void)
+{
+	unsigned long spun = 0, bad = 0;
+	struct dd_msg msg;
+	pthread_t thread;
+
+	/* Also finds out how many CPUs there are. */
+	must(timed_out(1) && timed_out(100000) && timed_out(20000000), "time limit");
+	must(!pthread_create(&thread, NULL, clock_sender, NULL), "thread");
+	for (int i = 0; spun < WAITS; i++) {
+		int calls = kernel_calls;
+
+		reads = yields = 0;
+		__atomic_store_n(&waiting, waiting + 1, __ATOMIC_RELEASE);
+		must(!dd_recv(h, list, &msg, 0, i % 2 ? DD_FOREVER : 1000000000), "receive");
+		/* Otherwise the wait was longer than a slice, or without spinning. */
+		if (!yields && kernel_calls == calls) {
+			spun++;
+			bad += reads != 0;
+		}
+	}
+	stop = true;
+	__atomic_store_n(&waiting, waiting + 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	printf("# of %lu messages that came while the receiver spun, it read the clock for %lu\n",
+	       spun, bad);
+	return bad != 0;
+}
+
 int main(int argc, char **argv)
 {
 	setup();
 	if (argc > 1 && !strcmp(argv[1], "traffic"))
 		return traffic();
 	setup_ring();
+	if (argc > 1 && !strcmp(argv[1], "clock"))
+		return clock_reads();
 	return wake(argc > 1 && !strcmp(argv[1], "lost"));
 }
