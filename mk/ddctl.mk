@@ -54,7 +54,7 @@ netlink:
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
 COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
-COMPLETED	:= ddcp ddperf rmclerk rmfs
+COMPLETED	:= ddcp ddperf rmclerk rmfs cfgvmmc vmmcsvr
 
 INSTALLS += install-ddctl
 UNINSTALLS += uninstall-ddctl

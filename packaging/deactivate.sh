@@ -6,7 +6,7 @@
 set -eu
 
 if [ -d /run/systemd/system ]; then
-	for unit in rmclerk dd-cluster; do
+	for unit in vmmcsvr rmclerk dd-cluster; do
 		systemctl disable --now $unit 2>/dev/null || true
 	done
 fi

@@ -128,7 +128,7 @@ wrong_rmfs() {
 complete_line() {
 	COMP_WORDS=("$@")
 	COMP_CWORD=$(($# - 1))
-	_dd_tool "$1"
+	"$([ "$1" = cfgvmmc ] && echo _dd_cfgvmmc || echo _dd_tool)" "$1"
 	echo "${COMPREPLY[*]}"
 }
 
@@ -137,12 +137,13 @@ completion() {
 
 	# shellcheck source=tools/common/completion.bash
 	. "$TOP/tools/common/completion.bash"
-	for s in ddcp ddperf rmclerk rmfs; do
+	for s in ddcp ddperf rmclerk rmfs vmmcsvr; do
 		[ "$(complete_line $s --ver)" = --version ] || return 1
 	done
 	[ "$(complete_line ddcp '')" = 'recv send' ] && [ "$(complete_line ddperf la)" = lat ] &&
 		[ "$(complete_line rmfs read)" = readlink ] && [ -z "$(complete_line rmclerk '')" ] &&
-		[ "$(complete_line ddcp send --na)" = --name ]
+		[ "$(complete_line ddcp send --na)" = --name ] &&
+		[ "$(complete_line cfgvmmc node1 k)" = kill ] && [ -z "$(complete_line cfgvmmc node1 kill '')" ]
 }
 
 # systemd-analyze rates from 0 to 10.

@@ -71,6 +71,8 @@ install_all() {
 		usr/lib/libvmmc.so usr/lib/libvmmc.a usr/lib/libvmmc_debug.so \
 		usr/lib/pkgconfig/libvmmc.pc usr/include/vmmc.h usr/share/man/man3/vmmc.3 \
 		usr/share/man/man3/vmmc_GetData.3 \
+		usr/sbin/vmmcsvr usr/bin/cfgvmmc usr/lib/systemd/system/vmmcsvr.service \
+		usr/share/man/man8/vmmcsvr.8 usr/share/man/man1/cfgvmmc.1 etc/dd/vmmcsvr.conf \
 		usr/lib/libsbl.so usr/lib/libsbl.a usr/lib/pkgconfig/libsbl.pc usr/include/sbl.h \
 		usr/share/man/man3/sbl.3 usr/share/man/man3/SBL_AUMap.3 \
 		usr/share/man/man3/rmem.3 usr/share/man/man3/rm_write.3 usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
@@ -131,7 +133,7 @@ unit() {
 }
 units() {
 	unit dd-cluster "ddctl apply /etc/dd/cluster.conf" &&
-		unit rmclerk "rmclerk \$RMCLERK_OPTIONS"
+		unit rmclerk "rmclerk \$RMCLERK_OPTIONS" && unit vmmcsvr vmmcsvr
 }
 
 # The example of a cluster file is valid on one of its machines.
@@ -152,7 +154,7 @@ cited() {
 				continue
 			echo "$page: $name($section) is not installed"
 			bad=1
-		done < <(sed -n 's/^\.Xr \([dr][dm][^ ]*\|vmmc[^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+		done < <(sed -n 's/^\.Xr \([dr][dm][^ ]*\|vmmc[^ ]*\|cfgvmmc\) \([1-8]\).*/\1 \2/p' "$page"
 			sed -n 's/^\.BR \([dr][dm][^ ]*\|vmmc[^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
 		while read -r file; do
 			[ -e "$ROOT$file" ] && continue
@@ -333,7 +335,7 @@ no_runpath() {
 tools_run() {
 	local tool
 
-	for tool in ddcp ddperf; do
+	for tool in ddcp ddperf cfgvmmc ../sbin/vmmcsvr; do
 		runs "$ROOT/usr/bin/$tool" --version || return
 	done
 	runs "$ROOT/usr/bin/dd-echo-server" --help &&
