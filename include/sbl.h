@@ -289,11 +289,15 @@ SBL_Squid SBL_MySquid(void);
 /**
  * SBL_Spawn() - start a process on a node
  * @execfile: its program
- * @argv: its arguments, ended by NULL
+ * @argv: its arguments, from argv[1] on, ended by NULL
  * @node: its node
  * @squid: (out) the process
  *
- * Return: ENotImplemented.
+ * The server vmmcsvr(8) of the node starts it in the session that VMMCSESSION of the environment
+ * names, by this user, with this environment and directory.
+ *
+ * Return: SBL_Success; EBadArg (also: the program cannot be executed), ENoMem, ENoSuchNode (no
+ * session, or none with its name there; no server answers), EPermission, ENotInHandler.
  */
 int SBL_Spawn(char *execfile, char **argv, NodeID node, SBL_Squid *squid);
 

@@ -369,7 +369,7 @@ vmmc_result_t vmmc_AllHosts(uint32 *nhosts, vmmc_node_t **hosts);
  * @hostIds: (out) the nodes; not to be changed or freed
  *
  * The nodes are those that VMMCHOSTS of the environment names, separated by blanks; without it,
- * this node.
+ * those of the Slurm job; without that, this node.
  *
  * Return: vmmc_Success; BadArg, NoMem, NoSuchNode (a name is unknown), Permission.
  */
@@ -400,12 +400,21 @@ char *vmmc_NodeToName(vmmc_node_t node);
 
 /**
  * vmmc_Spawn() - start a process
- * @execfile: the program
+ * @execfile: the program; a relative path begins at the directory of this process. No suffix is
+ *            added, and PATH is not searched
  * @argv: its arguments, from argv[1] on; the last pointer is NULL
  * @node: where
  * @pid: (out) the process
  *
- * Return: NotImplemented, in this version.
+ * The server of the node, vmmcsvr(8), starts it in the session that VMMCSESSION of the environment
+ * names, by the user of this process, with its environment, and in its directory on the session's
+ * drive. Its output is appended to a file of the session. The process may not have made its first
+ * call when this one returns; an import from it waits.
+ *
+ * Return: vmmc_Success; BadArg (also: the program cannot be executed, this process is not in a
+ * directory of the drive, the arguments and the environment are larger than 128 KiB), NoMem (also: a
+ * limit of the server), NoSuchNode (no session, or none with its name there; no server answers),
+ * Permission (the session belongs to another user), NotInHandler.
  */
 vmmc_result_t vmmc_Spawn(const char *execfile, char **argv, vmmc_node_t node, vmmc_pid_t *pid);
 
@@ -414,7 +423,7 @@ vmmc_result_t vmmc_Spawn(const char *execfile, char **argv, vmmc_node_t node, vm
  * @parentNode: (out) its node
  * @parentPid: (out) the process
  *
- * Return: NoParent, in this version.
+ * Return: vmmc_Success; BadArg, NoParent (also in a child of fork()).
  */
 vmmc_result_t vmmc_Parent(vmmc_node_t *parentNode, vmmc_pid_t *parentPid);
 

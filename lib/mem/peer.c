@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "handle.h"
 #include "peer.h"
+#include "session.h"
 #include "shared.h"
 #include "upcall.h"
+
+#define ASK_NS	500000000	/* how often the server is asked for a process that is not known yet */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of what follows */
 static struct dd *present;	/* handle by which this process is known */
@@ -78,8 +82,10 @@ static int present_make(struct dd **h)
 	ddi_at_fork(&watching, in_child);
 	if (!ret)
 		ret = presence_export(*h);
-	if (!ret)
+	if (!ret) {
+		ddi_session_enter();
 		ddi_store_release(&present, *h);
+	}
 	return ret;
 }
 
@@ -102,23 +108,48 @@ DD_API int ddi_present(struct dd **h, int *pid)
 	return ret;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/*
+ * A process that was just started is not known to importers. In a session the server knows that it
+ * exists, and it is waited for. -ESRCH: there is no such process. Another error: it is not known.
+ */
+static int peer_ask(struct ddi_peer *p)
+{
+	int ret = ddi_session_exists(p->node, p->pid);
+
+	if (!ret)
+		ddi_store(&p->asked, now_ns());
+	return ret == -ESRCH ? ret : 0;
+}
+
 static int presence_begin(struct ddi_peer *p)
 {
 	struct dd_import_attr attr = {
 		.size = sizeof(attr), .node = p->node, .key_class = DD_KEY_BUFFER,
 		.rights = DD_CAN_GET, .depth = 1,
+		.flags = p->asked ? DD_IMPORT_WHEN_EXPORTED : 0,
 	};
 
 	ddi_key(attr.key, p->pid, 0, DDI_KEY_PRESENCE);
 	return dd_import_begin(p->h, &attr, &p->presence);
 }
 
-DD_API int ddi_peer_state(const struct ddi_peer *p)
+DD_API int ddi_peer_state(struct ddi_peer *p)
 {
 	int ret = dd_import_wait(p->presence, 0);
+	int64_t asked = ddi_load(&p->asked);
 
-	if (ret == -ETIMEDOUT || ret == -EINTR)
-		return -EAGAIN;
+	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR) {
+		ret = asked && now_ns() - asked > ASK_NS ? peer_ask(p) : 0;
+		return ret ? ret : -EAGAIN;
+	}
 	return ret == -ESTALE ? -ESRCH : ret;
 }
 
@@ -147,7 +178,9 @@ static int peer_new(int node, int pid, struct ddi_peer **new)
 		return -ENOMEM;
 	*p = (struct ddi_peer){ .h = present, .node = node, .pid = pid,
 				.lock = PTHREAD_MUTEX_INITIALIZER, .next = peers };
-	ret = presence_begin(p);
+	ret = ddi_session() ? peer_ask(p) : 0;
+	if (!ret)
+		ret = presence_begin(p);
 	if (ret) {
 		free(p);
 		return ret;

@@ -26,6 +26,7 @@ struct ddi_proxy;
  * @node: its node
  * @pid: the process
  * @presence: import of its presence
+ * @asked: when the server of its node has said that it exists, in ns; 0: it was not asked
  * @lock: protects @last, and orders requests to another node
  * @last: the import of the last request, or NULL: those of the others are done
  * @users: imports of this process
@@ -36,6 +37,7 @@ struct ddi_peer {
 	int node;
 	int pid;
 	struct dd_mem *presence;
+	int64_t asked;
 	pthread_mutex_t lock;
 	struct ddi_proxy *last;
 	unsigned int users;
@@ -61,6 +63,6 @@ void ddi_peer_put(struct ddi_peer *p);
 struct ddi_peer *ddi_peer_next(struct ddi_peer *p);
 
 /* Whether the process exists: 0, -EAGAIN if that is not known yet, or an error; -ESRCH: ended. */
-int ddi_peer_state(const struct ddi_peer *p);
+int ddi_peer_state(struct ddi_peer *p);
 
 #endif /* _DD_PEER_H */

@@ -4,11 +4,13 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <errno.h>
 #include <unistd.h>
 
 #include "common.h"
 #include "hosts.h"
 #include "peer.h"
+#include "session.h"
 
 #define NO_NODE	0xffffffffu
 
@@ -37,13 +39,44 @@ SBL_API SBL_Squid SBL_MySquid(void)
 	return ddi_present(&h, &pid) ? getpid() : pid;
 }
 
+static int spawn_code(int ret)
+{
+	switch (-ret) {
+	case 0:
+		return SBL_Success;
+	case EAGAIN:
+	case ENOMEM:
+	case ENOSPC:
+	case EDQUOT:
+		return SBL_ENoMem;
+	case EBUSY:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ENONET:
+	case ETIMEDOUT:
+		return SBL_ENoSuchNode;
+	case EPERM:
+		return SBL_EPermission;
+	}
+	return SBL_EBadArg;
+}
+
 SBL_API int SBL_Spawn(char *execfile, char **argv, NodeID node, SBL_Squid *squid)
 {
-	(void)execfile;
-	(void)argv;
-	(void)node;
-	(void)squid;
-	return SBL_ENotImplemented;
+	struct dd *h;
+	int code, to;
+
+	if (sbl_in_handler())
+		return SBL_ENotInHandler;
+	if (!execfile || !argv || !squid)
+		return SBL_EBadArg;
+	code = sbl_handle(&h);
+	if (code)
+		return code;
+	to = sbl_node_number(h, node);
+	if (to < 0)
+		return SBL_ENoSuchNode;
+	return spawn_code(ddi_session_spawn(execfile, argv, to, squid));
 }
 
 /* A page of automatic update is a whole one of the machine. */

@@ -127,21 +127,3 @@ VMMC_API void vmmc_Version(uint32 *major, uint32 *minor)
 	*major = 2;
 	*minor = 0;
 }
-
-VMMC_API vmmc_result_t vmmc_Spawn(const char *execfile, char **argv, vmmc_node_t node,
-				  vmmc_pid_t *pid)
-{
-	(void)execfile;
-	(void)argv;
-	(void)node;
-	(void)pid;
-	return vmmc_result("vmmc_Spawn", vmmc_in_handler() ? vmmcErr_NotInHandler :
-							     vmmcErr_NotImplemented);
-}
-
-VMMC_API vmmc_result_t vmmc_Parent(vmmc_node_t *node, vmmc_pid_t *pid)
-{
-	(void)node;
-	(void)pid;
-	return vmmc_result("vmmc_Parent", vmmcErr_NoParent);
-}

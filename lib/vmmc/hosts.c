@@ -19,6 +19,7 @@
 #include "cluster.h"
 #include "dd.h"
 #include "hosts.h"
+#include "job.h"
 #include "upcall.h"
 
 #define BLANKS		" \t\r\n\v\f"
@@ -105,7 +106,7 @@ void vmmc_hosts_read(struct dd *h)
 {
 	const char *env = getenv("VMMCHOSTS");
 	int own = dd_node(h);
-	char *text = env ? strdup(env) : NULL;
+	char *text = env ? strdup(env) : vmmc_job_hosts();
 
 	if (gethostname(own_name, sizeof(own_name) - 1))
 		own_name[0] = 0;

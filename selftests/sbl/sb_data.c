@@ -848,10 +848,11 @@ TEST(SBL_31_importers)
 	end_import();
 }
 
-TEST(SBL_31_spawn_is_not_implemented)
+TEST(SBL_31_spawn_without_a_session)
 {
 	char *argv[] = { "true", NULL };
 	SBL_Squid child;
 
-	check_eq(SBL_Spawn("/bin/true", argv, SBL_MyNode(), &child), SBL_ENotImplemented);
+	check_eq(SBL_Spawn("/bin/true", argv, SBL_MyNode(), &child), SBL_ENoSuchNode);
+	check_eq(SBL_Spawn("/bin/true", NULL, SBL_MyNode(), &child), SBL_EBadArg);
 }

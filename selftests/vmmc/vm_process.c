@@ -379,7 +379,7 @@ TEST(VM_57_VM_46_5_VM_46_10_VM_46_23_VM_46_9_codes_and_their_texts)
 	check_eq(vmmcErr_UnblockedNotifications, -10);
 	check_eq(vmmcErr_StaleHandle, vmmcErr_StateHandle);
 	check_eq(vmmc_Parent(&node, &pid), vmmcErr_NoParent);
-	check_eq(vmmc_Spawn("x", NULL, node, &pid), vmmcErr_NotImplemented);
+	check_eq(vmmc_Spawn("x", NULL, node, &pid), vmmcErr_BadArg);
 }
 
 TEST(VM_72_VM_73_VM_74_constants)
