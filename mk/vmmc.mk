@@ -73,7 +73,7 @@ uninstall-vmmc:
 
 # By these names, in a folder of their own: the programs of the document have no prefix.
 VMMC_SAMPLE_DIR	:= $(BUILD)/samples/vmmc
-VMMC_SAMPLES	:= $(addprefix $(VMMC_SAMPLE_DIR)/,latency all2all PPBandwidth OnewayBandwidth \
+VMMC_SAMPLES	:= $(addprefix $(VMMC_SAMPLE_DIR)/,spawn latency all2all PPBandwidth OnewayBandwidth \
 		   BidirBandwidth FetchBandwidth RandomChain RandomOne2All RandomAll2All)
 VMMC_SAMPLE_OBJ	:= $(BUILD)/obj/tools/samples/vmmc
 
@@ -83,6 +83,7 @@ $(VMMC_SAMPLE_OBJ)/%.o: tools/samples/vmmc/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -c -o $@ $<
 
+$(VMMC_SAMPLE_DIR)/spawn: $(VMMC_SAMPLE_OBJ)/spawn.o
 $(VMMC_SAMPLE_DIR)/latency: $(VMMC_SAMPLE_OBJ)/latency.o
 $(VMMC_SAMPLE_DIR)/all2all: $(VMMC_SAMPLE_OBJ)/all2all.o
 $(filter %Bandwidth,$(VMMC_SAMPLES)): $(VMMC_SAMPLE_OBJ)/bandwidth.o

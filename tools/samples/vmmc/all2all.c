@@ -2,8 +2,8 @@
 /*
  * all2all - every process sends to every other one
  *
- *   all2all worker                                              a peer; prints HOST:PID
- *   all2all pairwise|random NNODES NWORDS NITER HOST:PID ...    prints the bandwidth
+ *   all2all pairwise|random NNODES NWORDS NITER [HOST:PID ...]  prints the bandwidth
+ *   all2all worker                      a peer that was not spawned; prints HOST:PID
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -39,13 +39,13 @@ int main(int argc, char **argv)
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {
-		if (argc < 6 || (strcmp(argv[1], "pairwise") && strcmp(argv[1], "random")) ||
-		    group_number(argv[2]) != argc - 4)
-			errx(2, "usage: all2all pairwise|random NNODES NWORDS NITER HOST:PID ... | worker");
+		if (argc < 5 || (strcmp(argv[1], "pairwise") && strcmp(argv[1], "random")) ||
+		    !group_peers(argc, 5, group_number(argv[2])))
+			errx(2, "usage: all2all pairwise|random NNODES NWORDS NITER [HOST:PID ...] | worker");
 		param[0] = !strcmp(argv[1], "random");
 		param[1] = group_number(argv[3]);
 		param[2] = group_number(argv[4]);
-		group_make(&g, param, 3, argv + 5, argc - 5);
+		group_make(&g, param, 3, group_number(argv[2]), argv[0], argv + 5);
 	}
 	words = g.param[1];
 	rounds = g.param[2];

@@ -2,8 +2,8 @@
 /*
  * bandwidth - PPBandwidth, OnewayBandwidth, BidirBandwidth and FetchBandwidth, by its name
  *
- *   PROGRAM worker                                               the peer; prints HOST:PID
- *   PROGRAM ITERATIONS START_NWORDS END_NWORDS HOST:PID          a line for each size
+ *   PROGRAM ITERATIONS START_NWORDS END_NWORDS [HOST:PID]        a line for each size
+ *   PROGRAM worker                      a peer that was not spawned; prints HOST:PID
  *
  * PPBandwidth: the bytes of a message and half the time of a round trip. OnewayBandwidth: the
  * master sends all the time. BidirBandwidth: both do; the sum. FetchBandwidth: the master fetches.
@@ -88,14 +88,14 @@ int main(int argc, char **argv)
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {
-		if (argc != 5)
-			errx(2, "usage: %s ITERATIONS START_NWORDS END_NWORDS HOST:PID | worker", name);
+		if (argc < 4 || !group_peers(argc, 4, 2))
+			errx(2, "usage: %s ITERATIONS START_NWORDS END_NWORDS [HOST:PID] | worker", name);
 		for (int i = 0; i < 3; i++)
 			param[i] = group_number(argv[1 + i]);
 		if (param[1] > param[2])
 			errx(2, "START_NWORDS is above END_NWORDS");
 		param[3] = pattern;
-		group_make(&g, param, 4, argv + 4, 1);
+		group_make(&g, param, 4, 2, argv[0], argv + 4);
 	}
 	if (g.param[3] != pattern)
 		errx(2, "the peer is %s", names[g.param[3] & 3]);

@@ -123,23 +123,50 @@ static void take_control(struct group *g)
 	memcpy(g->param, control.param, sizeof(g->param));
 }
 
-void group_make(struct group *g, const int32 *param, int params, char **peers, int count)
+int group_peers(int argc, int first, int count)
+{
+	return argc == first || argc == first + count - 1;
+}
+
+/* On the nodes that follow, in a circle. Two processes may be on one node. */
+static void spawn_all(char *program, int count)
+{
+	char *argv[] = { program, "worker", NULL };
+	vmmc_node_t *hosts;
+	uint32 n, own = 0;
+
+	group_check(vmmc_SessionHosts(&n, &hosts), "hosts of the session");
+	if (count > 2 && count > (int)n)
+		errx(2, "%d processes, but the session has %u nodes", count, n);
+	while (own < n && !vmmc_EqualNodes(hosts[own], vmmc_MyNode()))
+		own++;
+	for (int i = 1; i < count; i++) {
+		control.member[i].node = hosts[(own + i) % n];
+		group_check(vmmc_Spawn(program, argv, control.member[i].node,
+				       &control.member[i].pid), "spawn");
+	}
+}
+
+void group_make(struct group *g, const int32 *param, int params, int count, char *program,
+		char **peers)
 {
 	int32 *proxy;
 
-	if (count >= GROUP_MAX)
+	if (count > GROUP_MAX)
 		errx(2, "at most %d processes", GROUP_MAX);
-	control.count = count + 1;
+	control.count = count;
 	memcpy(control.param, param, params * sizeof(*param));
 	control.member[0] = (struct member){ vmmc_MyNode(), vmmc_MyPid() };
-	for (int i = 0; i < count; i++)
-		peer_parse(peers[i], &control.member[i + 1]);
+	if (!*peers)
+		spawn_all(program, count);
+	for (int i = 1; i < count && *peers; i++)
+		peer_parse(peers[i - 1], &control.member[i]);
 	control.ready = 1;
-	for (int i = 1; i <= count; i++) {
+	for (int i = 1; i < count; i++) {
 		proxy = import_buf(&control.member[i], CONTROL);
 		control.rank = i;
 		/* In one message, whose last word comes last. */
-		group_check(vmmc_SendData((int32 *)&control, proxy, WORDS(control)), peers[i - 1]);
+		group_check(vmmc_SendData((int32 *)&control, proxy, WORDS(control)), "parameters");
 	}
 	control.rank = 0;
 	take_control(g);

@@ -4,8 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * The master is started with the peers on its command line, each as HOST:PID. A peer is started as
- * "PROGRAM worker", prints what the master needs, and gets the parameters from the master.
+ * The master spawns the others on the nodes that follow its own in the order of
+ * vmmc_SessionHosts(), or is given them on its command line, each as HOST:PID. Such a peer is started
+ * as "PROGRAM worker", prints what the master needs, and gets the parameters from the master.
  */
 #ifndef VMMC_GROUP_H
 #define VMMC_GROUP_H
@@ -29,8 +30,15 @@ int group_pattern(const char *const *names, const char *name);
 /* Whether the command line is that of a peer. */
 int group_is_worker(int argc, char **argv);
 
-/* The master's: send the parameters to the peers. */
-void group_make(struct group *g, const int32 *param, int params, char **peers, int count);
+/*
+ * The master's: send the parameters to the @count - 1 others, which are @peers, or processes of
+ * @program that it spawns if there are none.
+ */
+void group_make(struct group *g, const int32 *param, int params, int count, char *program,
+		char **peers);
+
+/* Whether a command line has no peers, or those of @count processes, from @first on. */
+int group_peers(int argc, int first, int count);
 
 /* A peer's: wait for the parameters. */
 void group_join(struct group *g);

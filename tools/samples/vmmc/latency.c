@@ -2,8 +2,8 @@
 /*
  * latency - ping-pong between two processes
  *
- *   latency worker                    the peer; prints HOST:PID
- *   latency NWORDS NITER HOST:PID     prints half the time of a round trip
+ *   latency NWORDS NITER [HOST:PID]   prints half the time of a round trip
+ *   latency worker                    a peer that was not spawned; prints HOST:PID
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -21,11 +21,11 @@ int main(int argc, char **argv)
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {
-		if (argc != 4)
-			errx(2, "usage: latency NWORDS NITER HOST:PID | worker");
+		if (argc < 3 || !group_peers(argc, 3, 2))
+			errx(2, "usage: latency NWORDS NITER [HOST:PID] | worker");
 		param[0] = group_number(argv[1]);
 		param[1] = group_number(argv[2]);
-		group_make(&g, param, 2, argv + 3, 1);
+		group_make(&g, param, 2, 2, argv[0], argv + 3);
 	}
 	words = g.param[0];
 	rounds = g.param[1];

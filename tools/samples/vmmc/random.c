@@ -2,8 +2,8 @@
 /*
  * random - RandomChain, RandomOne2All and RandomAll2All, by its name
  *
- *   PROGRAM worker                                             a peer; prints HOST:PID
- *   PROGRAM NUM_NODES NWORDS ITERATIONS HOST:PID ...           checks all words
+ *   PROGRAM NUM_NODES NWORDS ITERATIONS [HOST:PID ...]         checks all words
+ *   PROGRAM worker                      a peer that was not spawned; prints HOST:PID
  *
  * RandomChain: A sends to B, B to C, and so on, to A. RandomOne2All: A sends to the others, these to
  * B, B to the others, and so on, to A. RandomAll2All: all send to all. A is the master, the others
@@ -92,12 +92,12 @@ int main(int argc, char **argv)
 	if (group_is_worker(argc, argv)) {
 		group_join(&g);
 	} else {
-		if (argc < 5 || group_number(argv[1]) != argc - 3)
-			errx(2, "usage: %s NUM_NODES NWORDS ITERATIONS HOST:PID ... | worker", name);
+		if (argc < 4 || !group_peers(argc, 4, group_number(argv[1])))
+			errx(2, "usage: %s NUM_NODES NWORDS ITERATIONS [HOST:PID ...] | worker", name);
 		param[0] = group_number(argv[2]);
 		param[1] = group_number(argv[3]);
 		param[2] = pattern;
-		group_make(&g, param, 3, argv + 4, argc - 4);
+		group_make(&g, param, 3, group_number(argv[1]), argv[0], argv + 4);
 	}
 	if (g.param[2] != pattern)
 		errx(2, "the peer is %s", names[g.param[2] % PATTERNS]);
