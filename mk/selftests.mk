@@ -23,7 +23,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale member)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -100,6 +100,13 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
+
+# A process of a session, which uses the shared libraries as programs do.
+$(SELFTEST_DIR)/member: selftests/sessions/member.c $(LIBDD_DIR)/libvmmc.so $(LIBDD_DIR)/libsbl.so
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $< -L$(LIBDD_DIR) -lvmmc -lsbl -ldd
+
+-include $(SELFTEST_DIR)/member.d
 
 # The threads of libsbl, libst and libdd under ThreadSanitizer.
 TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \

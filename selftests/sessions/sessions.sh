@@ -1,0 +1,543 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Sessions of VMMC: sessions.sh NODES, 1 or 3. SPAWNS is the number of processes of one test.
+#
+# shellcheck disable=SC2009,SC2012,SC2013,SC2015,SC2016,SC2046,SC2094,SC2317 # see nodes.sh
+# shellcheck source=selftests/sessions/nodes.sh
+. "$(dirname "$0")/nodes.sh"
+
+N=${1:-1}
+LAST=node$N		# the own node, or another one
+DRIVE=$HOLD/drive
+MEMBER=/bin/member
+S=Test
+PATH=$TOP/build/samples/vmmc:$PATH
+
+cfg() { as alice 1 cfgvmmc "$@"; }
+ok() { run cfg "$@"; [ "$status" = 0 ] && [ ! -s "$ERR" ] && return; show_output; return 1; }
+# bad STATUS PATTERN ARGUMENT...
+bad() {
+	run cfg "${@:3}"
+	[ "$status" = "$1" ] && has_line "$ERR" "$2" && return
+	show_output
+	return 1
+}
+# lpid and real pid of the last "run"
+pids() { read -r _ LPID _ PID <<<"$(tr -d , <"$OUT")"; }
+log_of() { echo "$DRIVE/out/VMMC_$1.$2"; }
+control() { echo "$DRIVE/out/${1}_$2"; }
+add_all() {
+	local i
+
+	for ((i = 1; i <= N; i++)); do
+		ok "node$i" add "$S" "" "" "$DRIVE" "" /out || return
+	done
+}
+del_all() {
+	local i
+
+	for ((i = 1; i <= N; i++)); do ok "node$i" del "$S" || return; done
+}
+# ran NODE DIRECTORY PROGRAM ARGUMENT...: run it on a node of $S, and wait for its end.
+ran() {
+	ok "$1" run "$S" "${@:2}" || return
+	pids
+	within "$PATIENCE" gone "$PID"
+}
+# member ARGUMENT...: by alice on node 1 from a shell, in $S
+shell() { as alice 1 env VMMCSESSION="$S" VMMCHOSTS="${HOSTS:-}" sh -c 'cd "$0" && exec "$@"' "$DRIVE/work" "$DRIVE$MEMBER" "$@"; }
+# Whether the server of a node has no process.
+idle() { [ "$(on "$1" sh -c 'cd /var/lib/vmmc && echo s*/[0-9]*')" = 's*/[0-9]*' ]; }
+cgroups() { local all=(/sys/fs/cgroup/vmmc-*); [ -e "${all[0]}" ] && echo ${#all[@]} || echo 0; }
+
+prepare() {
+	mkdir -p "$DRIVE"/{bin,out,work/deep}
+	cp "$TOP/build/selftests/member" "$(type -P true)" "$DRIVE/bin/"
+	printf '#!/bin/sh\necho script $*\npwd\n' >"$DRIVE/bin/script"
+	printf 'echo none\n' >"$DRIVE/bin/plain"
+	chmod 755 "$DRIVE"/bin/*
+	ln -s /etc "$DRIVE/away"
+	ln -s ../../../../../../etc "$DRIVE/work/up"
+	chown -R alice: "$DRIVE"/{out,work}
+	sessions_up "$N"
+}
+
+# ---- sessions ----------------------------------------------------------------------------
+
+one_server() {
+	local got=0
+
+	on 1 vmmcsvr >second 2>&1 || got=$?
+	[ "$got" = 1 ] && has_line second 'is used by another server'
+}
+
+usage() {
+	bad 2 "'walk' is not add" node1 walk &&
+		bad 2 'add takes 6 arguments, not 5' node1 add x "" "" - "" &&
+		bad 2 'SESSION is empty' node1 add "" "" "" - "" /tmp &&
+		bad 2 "DRIVE 'Z:' is neither" node1 add x "" "" Z: "" /tmp &&
+		bad 2 "OUTDIR '' is not" node1 add x "" "" - "" "" &&
+		bad 2 "WORKINGDIR 'bin' is not" node1 run x bin true &&
+		bad 2 "PID 'abc' is not" node1 kill x abc &&
+		bad 1 "drive '/nowhere': No such" node1 add x "" "" /nowhere "" /tmp &&
+		bad 1 "drive '$DRIVE/away' is '/etc'" node1 add x "" "" "$DRIVE/away" "" / &&
+		bad 1 "outDir '/nowhere': No such" node1 add x "" "" "$DRIVE" "" /nowhere &&
+		bad 1 "outDir '/bin': Permission" node1 add x "" "" "$DRIVE" "" /bin &&
+		bad 1 "outDir '/away': No such" node1 add x "" "" "$DRIVE" "" /away &&
+		bad 1 "there is no session 'x' on node node1" node1 del x &&
+		bad 3 "HOST 'node9'" node9 del x && [ "$(cgroups)" = 0 ]
+}
+
+add_del() {
+	add_all && bad 1 "session 'Test' exists on node node1" node1 add "$S" "" "" - "" /tmp &&
+		[ "$(cgroups)" = "$N" ] && del_all && [ "$(cgroups)" = 0 ] &&
+		bad 1 "no session 'Test'" node1 del "$S"
+}
+
+names() {
+	local name
+
+	for name in . .. a/b '%41' $'two\nlines' $'\377\001' 'blank s' "$(printf '%0128d' 0)"; do
+		S=$name
+		ok node1 add "$name" "" "" "$DRIVE" "" /out && ran node1 / /bin/script &&
+			grep -qx 'script' "$(log_of node1 "$LPID")" && ok node1 del "$name" || return
+	done
+	S=Test
+	bad 1 'more than 128 bytes' node1 add "$(printf '%0129d' 0)" "" "" - "" /tmp &&
+		ls "$DRIVE/out" >names && grep -qx '%2E_[0-9]*' names && grep -qx '%2E._[0-9]*' names &&
+		grep -qx 'a%2Fb_[0-9]*' names && grep -qx '%2541_[0-9]*' names &&
+		grep -qx 'two%0Alines_[0-9]*' names && rm "$DRIVE"/out/*
+}
+
+# A drive that is mounted, with a share that is a directory.
+share() {
+	bad 1 "netShare '/srv': no line 'share'" node1 add x "" "" - /srv /out || return
+	mkdir -p /srv/share/out /mnt/k
+	chown alice /srv/share/out
+	cp "$DRIVE/bin/script" /srv/share/
+	printf '# test\nshare /srv/*\ndrive /mnt/k\nprocesses 40\n' >/etc/dd/vmmcsvr.conf
+	server_kill 1 && server_up 1 &&
+		bad 1 "drive '/mnt': no line 'drive'" node1 add x "" "" /mnt /srv/share /out &&
+		ok node1 add "$S" guest secret /mnt/k /srv/share /out &&
+		ran node1 / script && grep -qx /mnt/k "/srv/share/out/VMMC_node1.$LPID" &&
+		bad 1 'a session has a share there' node1 add x "" "" /mnt/k /srv/share /out &&
+		grep -q 'User \[guest\]' "/srv/share/out/${S}_$LPID" && ok node1 del "$S" &&
+		! on 1 mountpoint -q /mnt/k && ok node1 add "$S" "" "" - /srv/share /out &&
+		ran node1 / script && grep -qx '/run/vmmc/drives/[0-9]*' "/srv/share/out/VMMC_node1.$LPID" &&
+		ok node1 del "$S" && [ -z "$(on 1 ls /run/vmmc/drives)" ] &&
+		! grep -r secret /srv/share "$HOLD"/log.*
+}
+
+# ---- processes ---------------------------------------------------------------------------
+
+runs() {
+	ran node1 / $MEMBER info 'a b' "" "\$x;\`'" && cat "$(log_of node1 "$LPID")" >info &&
+		grep -qxF 'argument 0 [/bin/member]' info && grep -qxF 'argument 2 [a b]' info &&
+		grep -qxF 'argument 3 []' info && grep -qxF "argument 4 [\$x;\`']" info &&
+		grep -qx "directory $DRIVE" info && grep -qx 'error output' info &&
+		grep -qx 'leader 1' info && grep -qx 'parent -23' info &&
+		ran node1 /bin member info && grep -qx "directory $DRIVE/bin" "$(log_of node1 "$LPID")" &&
+		ran node1 /bin script x y && grep -qx 'script x y' "$(log_of node1 "$LPID")" &&
+		ran "$LAST" /work/deep ../../bin/member info &&
+		grep -qx "directory $DRIVE/work/deep" "$(log_of "$LAST" "$LPID")"
+}
+
+user() {
+	grep -qx 'user 1000 1000 900 1000' info || grep -qx 'user 1000 1000 1000 900' info || return
+	grep -qx 'HOME=/tmp' info && grep -qx 'USER=alice' info && grep -qx "VMMCSESSION=$S" info &&
+		grep -qx 'PATH=/usr/local/bin:/usr/bin:/bin' info && grep -qx 'LEFTOVER=(none)' info &&
+		grep -qx 'VMMCHOSTS=(none)' info && VMMCHOSTS='node1 x' ok node1 run "$S" / $MEMBER info &&
+		pids && within "$PATIENCE" gone "$PID" &&
+		grep -qx 'VMMCHOSTS=node1 x' "$(log_of node1 "$LPID")"
+}
+
+refusals() {
+	bad 1 "workingDir '/nowhere': No such" node1 run "$S" /nowhere $MEMBER &&
+		bad 1 "program 'member': No such" node1 run "$S" / member &&
+		bad 1 "program '/bin': Permission" node1 run "$S" / /bin &&
+		bad 1 "program '/bin/plain': Exec format" node1 run "$S" / /bin/plain &&
+		bad 1 "program 'uname': No such" node1 run "$S" /bin uname &&
+		bad 1 "workingDir '/away': No such" node1 run "$S" /away $MEMBER &&
+		bad 1 "program '/work/up/passwd': No such" node1 run "$S" / /work/up/passwd &&
+		bad 1 "program '../../../../usr/bin/true': No such" node1 run "$S" / ../../../../usr/bin/true
+}
+
+kills() {
+	local a b
+
+	ok node1 run "$S" / $MEMBER wait && pids && a=$LPID && ok node1 run "$S" / $MEMBER wait &&
+		pids && b=$PID && ok node1 run "$S" / /bin/member wait && pids &&
+		ok node1 kill "$S" "$a" && ok node1 kill "$S" "$b" && within "$PATIENCE" gone "$b" &&
+		! gone "$PID" && bad 1 "pid $a: no process of session" node1 kill "$S" "$a" &&
+		bad 1 'pid 1: no process of session' node1 kill "$S" 1 && ok node1 kill "$S" &&
+		within "$PATIENCE" gone "$PID" && ok node1 run "$S" / /bin/script
+}
+
+control_file() {
+	local group line='VMMC_node1 [0-9]+ # HOST=node1 REALPID=[0-9]+ TIME=20[0-9]{2}/[ 1][0-9]/[ 1-3][0-9]-[ 12][0-9]:[ 1-5][0-9]'
+
+	ran node1 / /bin/script || return
+	group=$LPID
+	cat >wanted <<-EOT
+	#
+	# VMMC Output Control For Session [$S] Run #$group User []
+	#
+	EOT
+	head -n 3 "$(control "$S" "$group")" | cmp - wanted && [ "$(wc -l <"$(control "$S" "$group")")" = 4 ] &&
+		tail -n 1 "$(control "$S" "$group")" | grep -qxE "${line/\[0-9\]+/$group}"
+}
+
+# ---- spawn ---------------------------------------------------------------------------------
+
+spawned() { read -r _ _ PID <"$OUT"; }
+
+spawn() {
+	run shell spawn "$LAST" ../bin/member info x
+	[ "$status" = 0 ] && spawned && within "$PATIENCE" gone "$PID" || { show_output; return 1; }
+	SPAWNED=$(grep -l "parent node1" "$DRIVE"/out/VMMC_"$LAST".*) &&
+		grep -qx 'argument 0 \[../bin/member\]' "$SPAWNED" &&
+		grep -qx 'argument 1 \[info\]' "$SPAWNED" && grep -qx 'argument 2 \[x\]' "$SPAWNED" &&
+		grep -qx "directory $DRIVE/work" "$SPAWNED" && grep -qx "VMMCSESSION=$S" "$SPAWNED" &&
+		grep -qx 'user 1000 1000 .*' "$SPAWNED"
+}
+
+# The lead from the shell and the spawned process, in this order.
+group_file() {
+	local file lead child=${SPAWNED##*.}
+
+	file=$(grep -lE "^VMMC_$LAST $child # HOST=$LAST REALPID=$PID TIME=" "$DRIVE"/out/${S}_*) || return
+	lead=${file##*_}
+	[ "$(wc -l <"$file")" = 5 ] && sed -n 4p "$file" | grep -qE "^VMMC_node1 $lead # HOST=node1 REALPID=" &&
+		[ ! -e "$(log_of node1 "$lead")" ] && [ "$lead" != "$child" ]
+}
+
+spawn_errors() {
+	local code
+
+	run shell spawn "$LAST" ../bin/none; grep -q '^spawn -8 ' "$OUT" || return
+	run shell spawn node9 ../bin/member; grep -q '^spawn -15 ' "$OUT" || return
+	S=none run shell spawn node1 ../bin/member; grep -q '^spawn -15 ' "$OUT" || return
+	run as alice 1 "$DRIVE$MEMBER" spawn node1 "$DRIVE$MEMBER"; grep -q '^spawn -15 ' "$OUT" || return
+	run as bob 1 env VMMCSESSION="$S" sh -c 'cd "$0" && exec ../bin/member spawn node1 ../bin/member wait' "$DRIVE/work"
+	grep -q '^spawn -24 ' "$OUT" || return
+	run as alice 1 env VMMCSESSION="$S" sh -c 'cd / && exec "$0/bin/member" spawn node1 "$0/bin/member"' "$DRIVE"
+	grep -q '^spawn -8 ' "$OUT" || return
+	run shell spawn node1 ../bin/member info "$(printf '%0100000d' 0)" "$(printf '%0100000d' 0)"
+	grep -q '^spawn -8 ' "$OUT" || return
+	within "$PATIENCE" idle 1
+}
+
+before_first_call() {
+	shell meet "$LAST" "$DRIVE/work/now" >meet 2>&1 &
+	local pid=$!
+
+	within "$PATIENCE" has_line meet spawned && ! has_line meet met && touch "$DRIVE/work/now" &&
+		exited $pid 0 meet && has_line meet 'met 0' && rm "$DRIVE/work/now"
+}
+
+# A process that is killed before its first call, and pids that are none.
+no_process() {
+	local pid child
+
+	rm meet
+	shell meet "$LAST" "$DRIVE/work/never" >meet 2>&1 &
+	pid=$!
+	within "$PATIENCE" has_line meet spawned || return
+	read -r _ _ child <meet
+	kill -9 "$child" && exited $pid 1 meet && has_line meet 'met -16' || return
+	run shell import "$LAST" "$child"
+	grep -qx 'import -16' "$OUT" || return
+	run shell import "$LAST" 4194000
+	grep -qx 'import -16' "$OUT"
+}
+
+forks() {
+	run shell fork "$LAST"
+	[ "$status" = 0 ] && has_line "$OUT" 'parent -23' && has_line "$OUT" spawned || { show_output; return 1; }
+}
+sbl_spawn() { run shell sbl; has_line "$OUT" 'sbl 0 [0-9]+'; }
+
+# Slurm's list of nodes.
+job() {
+	run as alice 1 env SLURM_JOB_NODELIST="$1" "$DRIVE$MEMBER" hosts
+	[ "$(<"$OUT")" = "$2" ] && return
+	show_output
+	return 1
+}
+jobs_hosts() {
+	job "node$N" "node$N 0" && job 'node[1]' 'node1 0' && job 'node[1,1-1],node1' 'node1 node1 node1 0' &&
+		job 'n[1]' -15 && job 'node[' 0 || return
+	[ "$N" = 1 ] || job 'node[1-2],node3' 'node1 node2 node3 0'
+}
+
+# Chains of processes over the nodes; see the sample.
+sample_spawn() {
+	local i
+
+	rm -f "$DRIVE"/out/*
+	cp "$TOP/build/samples/vmmc/spawn" "$DRIVE/bin/"
+	HOSTS=$(for ((i = 1; i <= N; i++)); do echo "node$i"; done)
+	run as alice 1 env VMMCSESSION="$S" VMMCHOSTS="$HOSTS" sh -c 'cd "$0/work" && ../bin/spawn 4' "$DRIVE"
+	[ "$status" = 0 ] && within "$PATIENCE" level_0 && [ "$(ls "$DRIVE"/out/"$S"_* | wc -l)" = 1 ] &&
+		[ "$(grep -c ^VMMC "$DRIVE"/out/"$S"_*)" = 5 ] || { show_output; return 1; }
+	[ "$N" = 1 ] || [ "$(ls "$DRIVE"/out/VMMC_* | sed 's/.*VMMC_//; s/\..*//' | sort -u | wc -l)" = "$N" ]
+}
+level_0() { grep -qs 'level 0' "$DRIVE"/out/VMMC_*; }
+
+# The programs of the guide start their own processes.
+guide() {
+	local name
+
+	for name in latency all2all PPBandwidth OnewayBandwidth BidirBandwidth FetchBandwidth RandomChain \
+		RandomOne2All RandomAll2All; do
+		cp "$TOP/build/samples/vmmc/$name" "$DRIVE/bin/"
+	done
+	HOSTS=$(for ((name = 1; name <= N; name++)); do echo "node$name"; done)
+}
+# sample TEXT PROGRAM ARGUMENT...: it prints TEXT, in the session.
+sample() {
+	run as alice 1 env VMMCSESSION="$S" VMMCHOSTS="$HOSTS" timeout "$PATIENCE" \
+		sh -c 'cd "$0/work" && exec "$@"' "$DRIVE" "../bin/$2" "${@:3}"
+	[ "$status" = 0 ] && has_line "$OUT" "$1" && return
+	show_output
+	return 1
+}
+samples() {
+	guide && sample '^16 words, 100 round trips' latency 16 100 &&
+		sample "^$N processes, 100 words" all2all pairwise "$N" 100 20 &&
+		sample "^$N processes, 100 words" all2all random "$N" 100 20 &&
+		sample ' 1024 words' PPBandwidth 20 1 1024 && sample ' 1024 words' OnewayBandwidth 20 1 1024 &&
+		sample ' 1024 words' BidirBandwidth 20 1 1024 && sample ' 1024 words' FetchBandwidth 20 1 1024 &&
+		sample '^RandomChain: .*good' RandomChain "$N" 100 20 &&
+		sample '^RandomOne2All: .*good' RandomOne2All "$N" 100 20 &&
+		sample '^RandomAll2All: .*good' RandomAll2All "$N" 100 20 || return
+	run as alice 1 env VMMCSESSION="$S" VMMCHOSTS="$HOSTS" "$DRIVE/bin/all2all" random 4 1 1
+	[ "$status" = 2 ] && has_line "$ERR" '4 processes, but the session has'
+}
+
+# ---- ends ------------------------------------------------------------------------------------
+
+registered() {
+	shell first >first &
+	local pid=$!
+
+	within "$PATIENCE" has_line first pid && ok node1 del "$S" && exited $pid 137 &&
+		ok node1 add "$S" "" "" "$DRIVE" "" /out
+}
+
+# With what they have started, also in sessions of their own.
+del_kills() {
+	printf '#!/bin/sh\nsetsid sleep 1000 &\necho $! >pid\nwait\n' >"$DRIVE/bin/daemon"
+	chmod 755 "$DRIVE/bin/daemon"
+	ok node1 run "$S" /work /bin/daemon && pids && within "$PATIENCE" test -s "$DRIVE/work/pid" &&
+		ok node1 del "$S" && gone "$PID" && gone "$(cat "$DRIVE/work/pid")" &&
+		[ "$(cgroups)" = $((N - 1)) ] && rm "$DRIVE/work/pid" && ok node1 add "$S" "" "" "$DRIVE" "" /out
+}
+
+restart() {
+	local a b
+
+	ok node1 run "$S" / $MEMBER wait && pids && a=$LPID b=$PID && server_kill 1 && ! gone "$b" &&
+		bad 3 'is vmmcsvr running there' node1 kill "$S" && server_up 1 &&
+		ok node1 run "$S" / $MEMBER wait && pids && [ "$LPID" != "$a" ] && ok node1 kill "$S" "$a" &&
+		within "$PATIENCE" gone "$b" && ! gone "$PID" && server_kill 1 && kill -9 "$PID" &&
+		server_up 1 && has_line log.1 "process $LPID \(pid $PID\) has ended meanwhile" &&
+		bad 1 'no process' node1 kill "$S" "$LPID"
+}
+
+# The child waits for a reader of the pipe that it takes for its control file.
+restart_hanging() {
+	local next fifo pid
+
+	ok node1 run "$S" / /bin/script && pids && next=$((LPID + N + 1)) fifo=$(control "$S" $next) &&
+		as alice 1 mkfifo "$fifo" || return
+	cfg node1 run "$S" / /bin/script >hanging 2>&1 &
+	pid=$!
+	within "$PATIENCE" on 1 sh -c "test -e /var/lib/vmmc/s*/$next" && server_kill 1 && server_up 1 &&
+		exited $pid 3 && ok node1 kill "$S" && within "$PATIENCE" idle 1 && rm "$fifo"
+}
+
+# Spawns while the server is killed again and again: each that has succeeded has its log.
+restart_load() {
+	local i load
+
+	rm -f "$DRIVE"/out/*
+	for i in 1 2 3; do
+		shell many "$LAST" 30 >"many.$i" 2>&1 &
+		load+=" $!"
+	done
+	for i in 1 2 3 4 5; do
+		nap 300
+		server_kill 1 && server_up 1 || return
+	done
+	# shellcheck disable=SC2086 # pids
+	wait $load
+	diag "$(cat many.* | wc -l) of 90 spawned while the server was killed 5 times"
+	[ "$(cat many.* | wc -l)" -gt 10 ] || return
+	for i in $(cat many.*); do
+		grep -qE "REALPID=$i " "$DRIVE"/out/"$S"_* || { echo "process $i has no line"; return 1; }
+	done
+	ok node1 del "$S" && ok node1 add "$S" "" "" "$DRIVE" "" /out
+}
+
+zombies() { ps -eo stat= | grep -c '^Z'; }
+many() {
+	local before
+
+	before=$(zombies)
+	rm -f "$DRIVE"/out/*
+	run shell many "$LAST" "$1"
+	[ "$status" = 0 ] && [ "$(wc -l <"$OUT")" = "$1" ] || { show_output; return 1; }
+	within "$PATIENCE" idle "${LAST#node}" && [ "$(zombies)" -le "$before" ] &&
+		[ "$(ls "$DRIVE"/out/VMMC_"$LAST".* | wc -l)" = "$1" ] &&
+		[ "$(grep -c "^VMMC_$LAST" "$DRIVE"/out/"$S"_*)" -ge "$1" ] && [ "$(cgroups)" = "$N" ]
+}
+
+# The commands of the tutorial, each of which succeeds.
+tutorial() {
+	awk '/^Sessions of VMMC$/ { on = 1 } /^Automatic update/ { on = 0 } on && /^  \$ / { print substr($0, 5) }' \
+		"$TOP/Documentation/tutorial.rst" >commands &&
+		[ "$(wc -l <commands)" = 10 ] && sed -i '/cfgvmmc.*run/a until [ "$(cat /tmp/vmmc/out/VMMC_* | grep -c level)" = 2 ]; do sleep 0.1; done' commands || return
+	as alice 1 sh -c 'cd "$0" && exec timeout 60 bash -e -x' "$TOP" <commands >walk 2>&1 &&
+		has_line walk '^VMMC_node1 [0-9]+ # HOST=node1 ' && has_line walk '^level 0' &&
+		[ ! -e /tmp/vmmc/none ] && rm -r /tmp/vmmc && return
+	diag "$(<walk)"
+	return 1
+}
+
+# ---- security --------------------------------------------------------------------------------
+
+other_user() {
+	local status=0
+
+	for args in "del $S" "kill $S" "run $S / /bin/script"; do
+		# shellcheck disable=SC2086 # words
+		run as bob 1 cfgvmmc node1 $args
+		[ "$status" = 1 ] && has_line "$ERR" 'belongs to another user' || return
+	done
+	run on 1 cfgvmmc node1 add x "" "" - "" /tmp
+	has_line "$ERR" 'root: no line' && ok node1 run "$S" / /bin/script
+}
+
+outside() { run ip netns exec "$CLUSTER_BRIDGE" setpriv --reuid alice --regid alice --init-groups cfgvmmc 10.9.0.1 run "$S" / /bin/script && [ "$status" = 0 ]; }
+
+
+no_munge() {
+	munge_stop && bad 3 'munged must run here' node1 del "$S" && munge_start && ok node1 run "$S" / /bin/script
+}
+
+other_key() {
+	mv /etc/munge/munge.key key && munge_stop && munge_start || return
+	# The server of node 1 asks the same munged: a credential of the old key.
+	as alice 1 munge -s x >cred && munge_stop && mv key /etc/munge/munge.key && munge_start &&
+		frame "$(cat cred)" >frame && send 10.9.0.1 frame && within "$PATIENCE" has_line log.1 'refused a credential' &&
+		ok node1 run "$S" / /bin/script
+}
+# A frame of fewer than 65,536 bytes.
+frame() {
+	# shellcheck disable=SC2059 # bytes
+	printf "$(printf '\\x%02x\\x%02x\\x%02x\\x%02x' 0 0 $((${#1} / 256)) $((${#1} % 256)))"
+	printf %s "$1"
+}
+send() { on 1 bash -c 'exec 3<>/dev/tcp/$0/56797 && cat "$1" >&3 && timeout 5 cat <&3 >/dev/null' "$1" "$2"; }
+
+# Connections that send nothing, or a part: the others go on, and these end.
+flood() {
+	local i
+
+	for i in 1 2; do
+		on 1 bash -c 'ulimit -n 2000; for ((i = 10; i < 400; i++)); do
+			eval "exec $i<>/dev/tcp/10.9.0.1/56797"; printf "\0\0" >&$i; done 2>/dev/null
+			echo $$ >"flood.$0"; exec sleep 100' $i &
+	done
+	for i in 1 2 3; do
+		ok node1 run "$S" / /bin/script || return
+	done
+	within "$PATIENCE" test -s flood.1 -a -s flood.2 && ok node1 run "$S" / /bin/script || return
+	printf '\377\377\377\377' >huge && send 10.9.0.1 huge
+	printf 'GET / HTTP/1.0\r\n\r\n' >http && send 10.9.0.1 http
+	ok node1 run "$S" / /bin/script && kill $(cat flood.1 flood.2)
+}
+
+limits() {
+	local i
+
+	for ((i = 0; i < 40; i++)); do
+		ok node1 run "$S" / $MEMBER wait || return
+	done
+	bad 1 'has 40 processes' node1 run "$S" / $MEMBER wait && ok node1 kill "$S" &&
+		within "$PATIENCE" ok node1 run "$S" / /bin/script
+}
+
+full_disk() {
+	mkdir -p /mnt/small && on 1 mount -t tmpfs -o size=64k none /mnt/small && on 1 mkdir /mnt/small/out &&
+		on 1 chown alice /mnt/small/out || return
+	ok node1 add Full "" "" / "" /mnt/small/out && ok node1 run Full / "$DRIVE/bin/script" &&
+		on 1 dd if=/dev/zero of=/mnt/small/fill bs=4k 2>/dev/null
+	bad 1 "No space left" node1 run Full / "$DRIVE/bin/script" && ok node1 run "$S" / /bin/script &&
+		ok node1 del Full && on 1 umount /mnt/small
+}
+
+huge() {
+	bad 1 'more than 131072 bytes' node1 run "$S" / $MEMBER info "$(printf '%0100000d' 0)" "$(printf '%0100000d' 0)" &&
+		ok node1 run "$S" / /bin/script
+}
+
+# A link in the place of a log, or of a control file.
+links() {
+	local next
+
+	ok node1 run "$S" / /bin/script && pids && next=$((LPID + N + 1)) && : >"$HOLD/victim" &&
+		chown alice "$HOLD/victim" && as alice 1 ln -s "$HOLD/victim" "$(log_of node1 $next)" &&
+		ok node1 run "$S" / /bin/script && pids && [ "$LPID" = $next ] && [ ! -s "$HOLD/victim" ] &&
+		[ ! -L "$(log_of node1 $next)" ] && next=$((LPID + N + 1)) &&
+		as alice 1 ln -s "$HOLD/victim" "$(control "$S" $next)" &&
+		bad 1 'control file' node1 run "$S" / /bin/script && [ ! -s "$HOLD/victim" ]
+}
+
+# ----------------------------------------------------------------------------------------------
+
+prepare || { diag "$(cat ready.* log.* munged.log holder.* 2>&1)"; echo "Bail out! no servers"; exit 1; }
+check "VM_5 one server on a node" one_server
+check "VM_12 VM_14 VM_15 wrong arguments are named" usage
+check "VM_9 VM_13 a session is added and deleted" add_del
+check "VM_9 names of any bytes" names
+add_all || echo "Bail out! no session"
+check "VM_10 VM_14 run: directory, program, arguments" runs
+check "VM_17 run: user, groups, environment" user
+check "VM_14 run: what cannot be run" refusals
+check "VM_15 kill one by either pid, and all" kills
+check "VM_20 VM_21 control file, byte by byte" control_file
+check "VM_18 VM_76 VM_77 spawn, from a shell" spawn
+check "VM_19 VM_20 VM_21 the run group of a shell's process" group_file
+check "VM_76 spawn: errors" spawn_errors
+check "VM_76 import from a process before its first call" before_first_call
+check "VM_46_17 no such process: ended before its first call, or never was" no_process
+check "VM_77 no parent in a child of fork, which may spawn" forks
+check "SBL_31 spawn" sbl_spawn
+check "VM_48 the nodes of a job" jobs_hosts
+check "VM_22 spawn 4" sample_spawn
+check "VM_23 VM_24 VM_25 VM_26 VM_27 VM_28 the programs of the guide" samples
+check "VM_11 del kills a process that has registered" registered
+check "VM_11 del kills all that processes have started" del_kills
+check "VM_16 cfgvmmc outside the cluster" outside
+check "VM_5 a server that was killed knows its sessions" restart
+check "VM_5 killed while a process is being started" restart_hanging
+check "VM_5 killed under load" restart_load
+SPAWNS=${SPAWNS:-$((N == 1 ? 100 : 40))}
+check "VM_19 $SPAWNS spawns: no zombie, no group, no log is lost" many "$SPAWNS"
+check "VM_13 VM_14 VM_15 VM_18 the tutorial" tutorial
+check "security: other users, root" other_user
+check "security: no munge" no_munge
+check "security: a credential of another key" other_key
+check "security: flood, half a request, no request" flood
+check "security: too many arguments" huge
+check "security: a full disk" full_disk
+check "security: links in the place of files" links
+check "VM_11 VM_13 the end" del_all
+check "VM_10 VM_11 VM_12 shares" share
+add_all
+check "security: limit of processes" limits
+check "VM_6 the log" has_line log.1 "session 'Test': process [0-9]+ \(pid [0-9]+\) has ended with status 0"
+finish
