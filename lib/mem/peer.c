@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "handle.h"
 #include "peer.h"
@@ -15,7 +16,10 @@
 #include "shared.h"
 #include "upcall.h"
 
-#define ASK_NS	500000000	/* how often the server is asked for a process that is not known yet */
+#define ASK_NS		500000000	/* between questions for a process that is not known yet */
+#define FAILURES_MAX	6		/* a server that is started again answers before */
+
+enum { NO_QUESTION = -1, ASKING = -2 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of what follows */
 static struct dd *present;	/* handle by which this process is known */
@@ -31,6 +35,8 @@ static void in_child(void)
 	present = NULL;
 	while ((p = peers)) {
 		peers = p->next;
+		if (p->question >= 0)
+			close(p->question);
 		free(p);
 	}
 }
@@ -116,17 +122,37 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static int answer(struct ddi_peer *p, int ret)
+{
+	if (ret == -EAGAIN || ret == -ESRCH)
+		return ret;
+	p->failures = ret ? p->failures + 1 : 0;
+	return p->failures > FAILURES_MAX ? -ESRCH : -EAGAIN;
+}
+
 /*
- * A process that was just started is not known to importers. In a session the server knows that it
- * exists, and it is waited for. -ESRCH: there is no such process. Another error: it is not known.
+ * A process that was just started is not known to importers. In a session the server knows whether it
+ * exists; no call waits for its answer. -EAGAIN: it may exist. -ESRCH: it does not.
  */
 static int peer_ask(struct ddi_peer *p)
 {
-	int ret = ddi_session_exists(p->node, p->pid);
+	int fd = __atomic_exchange_n(&p->question, ASKING, __ATOMIC_ACQ_REL), ret = -EAGAIN;
 
-	if (!ret)
+	if (fd == ASKING)
+		return -EAGAIN;
+	if (fd != NO_QUESTION) {
+		ret = ddi_session_answer(fd);
+		if (ret != -EAGAIN)
+			fd = NO_QUESTION;
+		ret = answer(p, ret);
+	} else if (now_ns() - p->asked > ASK_NS) {
 		ddi_store(&p->asked, now_ns());
-	return ret == -ESRCH ? ret : 0;
+		fd = ddi_session_ask(p->node, p->pid);
+		if (fd < 0)
+			ret = answer(p, -EHOSTUNREACH);
+	}
+	ddi_store_release(&p->question, fd);
+	return ret;
 }
 
 static int presence_begin(struct ddi_peer *p)
@@ -144,12 +170,9 @@ static int presence_begin(struct ddi_peer *p)
 DD_API int ddi_peer_state(struct ddi_peer *p)
 {
 	int ret = dd_import_wait(p->presence, 0);
-	int64_t asked = ddi_load(&p->asked);
 
-	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR) {
-		ret = asked && now_ns() - asked > ASK_NS ? peer_ask(p) : 0;
-		return ret ? ret : -EAGAIN;
-	}
+	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
+		return ddi_load(&p->asked) ? peer_ask(p) : -EAGAIN;
 	return ret == -ESTALE ? -ESRCH : ret;
 }
 
@@ -176,12 +199,16 @@ static int peer_new(int node, int pid, struct ddi_peer **new)
 
 	if (!p)
 		return -ENOMEM;
-	*p = (struct ddi_peer){ .h = present, .node = node, .pid = pid,
+	*p = (struct ddi_peer){ .h = present, .node = node, .pid = pid, .question = NO_QUESTION,
 				.lock = PTHREAD_MUTEX_INITIALIZER, .next = peers };
-	ret = ddi_session() ? peer_ask(p) : 0;
-	if (!ret)
-		ret = presence_begin(p);
+	if (ddi_session())
+		peer_ask(p);
+	if (p->question == NO_QUESTION)
+		p->asked = 0;
+	ret = presence_begin(p);
 	if (ret) {
+		if (p->question >= 0)
+			close(p->question);
 		free(p);
 		return ret;
 	}
@@ -214,6 +241,8 @@ DD_API void ddi_peer_put(struct ddi_peer *p)
 			link = &(*link)->next;
 		*link = p->next;
 		dd_unimport(p->presence);
+		if (p->question >= 0)
+			close(p->question);
 		free(p);
 	}
 	pthread_mutex_unlock(&lock);

@@ -26,7 +26,10 @@ struct ddi_proxy;
  * @node: its node
  * @pid: the process
  * @presence: import of its presence
- * @asked: when the server of its node has said that it exists, in ns; 0: it was not asked
+ * @question: connection to the server that was asked whether it exists; or NO_QUESTION, or
+ *            ASKING while a thread has it, whose are the next two, too
+ * @asked: when, in ns; 0: there is no server to ask
+ * @failures: answers in succession that say neither
  * @lock: protects @last, and orders requests to another node
  * @last: the import of the last request, or NULL: those of the others are done
  * @users: imports of this process
@@ -37,7 +40,9 @@ struct ddi_peer {
 	int node;
 	int pid;
 	struct dd_mem *presence;
+	int question;
 	int64_t asked;
+	int failures;
 	pthread_mutex_t lock;
 	struct ddi_proxy *last;
 	unsigned int users;

@@ -79,12 +79,14 @@ static void add_list(struct request *r, char *const *text)
 
 /* ---- the server ----------------------------------------------------------------------------- */
 
-static int server_connect(void)
+/* @flags: SOCK_NONBLOCK: one try. */
+static int server_connect(int flags)
 {
 	const struct sockaddr_un address = { AF_UNIX, SERVER };
 	const struct timeval patience = { .tv_sec = SERVER_S };
 	const struct timespec pause = { .tv_nsec = 20000000 };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), tries = 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	int tries = flags ? CONNECT_TRIES : 0;
 
 	if (fd < 0)
 		return -1;
@@ -118,12 +120,18 @@ static bool transfer(int fd, void *data, size_t len, bool out)
 	return true;
 }
 
-static bool exchange(int fd, const struct request *r, struct reply *reply, size_t *len)
+static bool request_send(int fd, const struct request *r)
 {
 	uint32_t head = htonl(r->len);
 
-	if (!transfer(fd, &head, sizeof(head), true) || !transfer(fd, r->data, r->len, true) ||
-	    !transfer(fd, &head, sizeof(head), false))
+	return transfer(fd, &head, sizeof(head), true) && transfer(fd, r->data, r->len, true);
+}
+
+static bool exchange(int fd, const struct request *r, struct reply *reply, size_t *len)
+{
+	uint32_t head;
+
+	if (!request_send(fd, r) || !transfer(fd, &head, sizeof(head), false))
 		return false;
 	*len = ntohl(head);
 	return *len <= REPLY_MAX && transfer(fd, reply->data, *len, false);
@@ -146,7 +154,7 @@ static void reply_split(struct reply *reply, size_t len)
 /* Ask the server, and free the request. 0, -EHOSTUNREACH: it does not answer, or its error. */
 static int ask(struct request *r, struct reply *reply)
 {
-	int fd = r->err ? -1 : server_connect(), ret = r->err;
+	int fd = r->err ? -1 : server_connect(0), ret = r->err;
 	size_t len;
 
 	if (!ret)
@@ -231,15 +239,44 @@ DD_API int ddi_session_spawn(const char *program, char **argv, int node, int *pi
 	return ret;
 }
 
-int ddi_session_exists(int node, int pid)
+int ddi_session_ask(int node, int pid)
 {
 	struct request r = { 0 };
-	struct reply reply;
+	int fd;
 
 	add(&r, "exists");
 	add_number(&r, node);
 	add_number(&r, pid);
-	return ask(&r, &reply);
+	fd = r.err ? -1 : server_connect(SOCK_NONBLOCK);
+	if (fd >= 0 && !request_send(fd, &r)) {
+		close(fd);
+		fd = -1;
+	}
+	free(r.data);
+	return fd;
+}
+
+int ddi_session_answer(int fd)
+{
+	struct reply reply;
+	uint32_t head = 0;
+	ssize_t n = recv(fd, &head, sizeof(head), MSG_PEEK | MSG_DONTWAIT);
+	size_t len = ntohl(head);
+	int ret = -EHOSTUNREACH;
+
+	if (n == sizeof(head) && len && len <= REPLY_MAX - sizeof(head)) {
+		n = recv(fd, reply.data, sizeof(head) + len, MSG_PEEK | MSG_DONTWAIT);
+		reply.data[n > 0 ? n : 0] = 0;
+		if (n == (ssize_t)(sizeof(head) + len))
+			ret = -atoi(reply.data + sizeof(head));
+		else if (n > 0)
+			ret = -EAGAIN;
+	} else if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		ret = -EAGAIN;
+	}
+	if (ret != -EAGAIN)
+		close(fd);
+	return ret;
 }
 
 DD_API int ddi_session_parent(int *node, int *pid)

@@ -22,8 +22,14 @@ int ddi_session(void);
  */
 int ddi_session_spawn(const char *program, char **argv, int node, int *pid);
 
-/* Whether a process exists: 0, -ESRCH, or another error if that cannot be found out. */
-int ddi_session_exists(int node, int pid);
+/* Ask whether a process exists: a descriptor for the answer, or -1. It does not wait. */
+int ddi_session_ask(int node, int pid);
+
+/*
+ * The answer: -EAGAIN: it is not there yet. Otherwise the descriptor is closed: 0, -ESRCH, or another
+ * error if that cannot be found out.
+ */
+int ddi_session_answer(int fd);
 
 /* The process that has spawned this one: 0, or -ESRCH. */
 int ddi_session_parent(int *node, int *pid);
