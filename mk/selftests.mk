@@ -23,7 +23,8 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
 		   $(SELFTEST_LIB) $(SELFTEST_RMEM) $(SELFTEST_VMMC) \
-		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale member)
+		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale member \
+		   rogue)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -106,7 +107,11 @@ $(SELFTEST_DIR)/member: selftests/sessions/member.c $(LIBDD_DIR)/libvmmc.so $(LI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -o $@ $< -L$(LIBDD_DIR) -lvmmc -lsbl -ldd
 
--include $(SELFTEST_DIR)/member.d
+$(SELFTEST_DIR)/rogue: selftests/sessions/rogue.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -o $@ $<
+
+-include $(SELFTEST_DIR)/member.d $(SELFTEST_DIR)/rogue.d
 
 # The threads of libsbl, libst and libdd under ThreadSanitizer.
 TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \

@@ -9,10 +9,14 @@
  *   member meet HOST FILE          spawn "member late FILE" there, and send it a word
  *   member late FILE               first call when FILE is there; wait for the word
  *   member import HOST PID         the result of an import
- *   member many HOST NUMBER        spawn /bin/true so often; print the pids
+ *   member many HOST NUMBER PROGRAM ...  spawn a process so often; print the pids
  *   member fork HOST               spawn in a child of fork()
  *   member sbl                     spawn by libsbl
  *   member hosts                   the nodes of its session
+ *   member async HOST PID FILE     when FILE is there, begin an import, and wait for its result
+ *   member zombie                  print the pid of a child that has ended, and keep it
+ *   member stale FILE              as "first", but the process that has connected to the server
+ *                                  ends, and its child goes on when FILE is there
  *   member seed                    let getrandom() return: User-Mode Linux gathers no entropy
  *
  * Copyright (C) 2026 The dd authors
@@ -27,6 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,6 +89,24 @@ static void file_await(const char *name)
 		nanosleep(&pause, NULL);
 }
 
+/* In the place of the C library's, for "member stale". */
+static const char *stale;
+
+int connect(int fd, const struct sockaddr *address, socklen_t len)
+{
+	int ret = syscall(SYS_connect, fd, address, len);
+
+	if (!stale || address->sa_family != AF_UNIX)
+		return ret;
+	printf("connected %d\n", getpid());
+	fflush(stdout);
+	if (fork())
+		_exit(0);
+	file_await(stale);
+	stale = NULL;
+	return ret;
+}
+
 static int spawn(char **argv)
 {
 	vmmc_pid_t pid;
@@ -103,6 +127,42 @@ static int import(const char *host, vmmc_pid_t pid, int32 **proxy)
 	uint32 nwords;
 
 	return vmmc_ImportRecvBuf(vmmc_NameToNode(host), pid, 1, &handle, proxy, &nwords);
+}
+
+static int async(const char *host, vmmc_pid_t pid, const char *file)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	vmmc_imphandle_t handle;
+	vmmc_result_t code;
+	int32 *proxy;
+	uint32 nwords;
+
+	printf("first %d\n", vmmc_MyPid());
+	fflush(stdout);
+	file_await(file);
+	code = vmmc_ImportRecvBufAsync(vmmc_NameToNode(host), pid, 1, &handle);
+	if (!code)
+		code = vmmc_ImportRecvBufStatus(&handle, &proxy, &nwords);
+	printf("begun %d\n", code);
+	fflush(stdout);
+	while (code == vmmcErr_InProgress) {
+		nanosleep(&pause, NULL);
+		code = vmmc_ImportRecvBufStatus(&handle, &proxy, &nwords);
+	}
+	printf("result %d\n", code);
+	return 0;
+}
+
+static int zombie(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitid(P_PID, pid, NULL, WEXITED | WNOWAIT);
+	printf("zombie %d\n", pid);
+	fflush(stdout);
+	return pause();
 }
 
 static int meet(const char *self, const char *host, const char *file)
@@ -136,15 +196,14 @@ static int late(const char *file)
 	return 0;
 }
 
-static int many(const char *host, int count)
+static int many(const char *host, int count, char **argv)
 {
-	char *argv[] = { "true", NULL };
 	vmmc_node_t node = vmmc_NameToNode(host);
 	int failed = 0;
 	vmmc_pid_t pid;
 
 	for (int i = 0; i < count; i++) {
-		if (!vmmc_Spawn("/bin/true", argv, node, &pid))
+		if (!vmmc_Spawn(argv[0], argv, node, &pid))
 			printf("%d\n", pid);
 		else
 			failed++;
@@ -209,10 +268,12 @@ int main(int argc, char **argv)
 
 	if (!strcmp(verb, "info"))
 		return info(argc, argv);
-	if (!strcmp(verb, "first"))
+	if (!strcmp(verb, "stale") && argc == 3)
+		stale = argv[2];
+	if (!strcmp(verb, "first") || stale)
 		printf("pid %d\n", vmmc_MyPid());
 	fflush(stdout);
-	if (!strcmp(verb, "wait") || !strcmp(verb, "first"))
+	if (!strcmp(verb, "wait") || !strcmp(verb, "first") || !strcmp(verb, "stale"))
 		for (;;)
 			pause();
 	if (!strcmp(verb, "spawn") && argc > 3)
@@ -223,12 +284,16 @@ int main(int argc, char **argv)
 		return late(argv[2]);
 	if (!strcmp(verb, "import") && argc == 4)
 		return printf("import %d\n", import(argv[2], atoi(argv[3]), &proxy)) < 0;
-	if (!strcmp(verb, "many") && argc == 4)
-		return many(argv[2], atoi(argv[3]));
+	if (!strcmp(verb, "many") && argc > 4)
+		return many(argv[2], atoi(argv[3]), argv + 4);
 	if (!strcmp(verb, "fork") && argc == 3)
 		return forked(argv[0], argv[2]);
 	if (!strcmp(verb, "sbl"))
 		return sbl(argv[0]);
+	if (!strcmp(verb, "async") && argc == 5)
+		return async(argv[2], atoi(argv[3]), argv[4]);
+	if (!strcmp(verb, "zombie"))
+		return zombie();
 	if (!strcmp(verb, "hosts"))
 		return hosts();
 	if (!strcmp(verb, "seed"))

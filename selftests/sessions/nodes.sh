@@ -29,8 +29,8 @@ as() { nsenter -t "${HOLDER[$2]}" -m -u -n -w setpriv --reuid "$1" --regid "$1" 
 # shellcheck disable=SC2016 # the other shell expands
 node_up() {
 	nsenter --net="/run/netns/dd$1" unshare -m -u bash -c 'hostname "$0" &&
-		mkdir -p /run/vmmc /var/lib/vmmc && mount -t tmpfs none /run/vmmc &&
-		mount -t tmpfs none /var/lib/vmmc && echo up && exec sleep infinity' "node$1" \
+		mkdir -p /run/vmmc /var/lib/vmmc && mount -t tmpfs -o size=1m none /run/vmmc &&
+		mount -t tmpfs -o size=1m none /var/lib/vmmc && echo up && exec sleep infinity' "node$1" \
 		>"holder.$1" &
 	HOLDER[$1]=$!
 	within "$PATIENCE" has_line "holder.$1" up
