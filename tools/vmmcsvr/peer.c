@@ -17,7 +17,7 @@
 #include "wire.h"
 
 static int peer_fd;
-static uid_t requester;	/* peer_uid may become that of another user, for whom it speaks */
+static uid_t requester;	/* gets the reply; peer_uid may become that of another user */
 static char seal[SEAL_SIZE], *data;
 static size_t len;
 static FILE *out;

@@ -194,6 +194,7 @@ void sessions_each(void (*found)(struct session *s, void *arg), void *arg)
 bool session_create(struct session *s)
 {
 	char new[64], path[PATH_MAX];
+	int err;
 
 	s->file = escaped(s->name, "./");
 	errno = ENAMETOOLONG;
@@ -201,14 +202,18 @@ bool session_create(struct session *s)
 		return false;
 	snprintf(new, sizeof(new), "%s/.%d", SESSIONS, getpid());
 	snprintf(path, sizeof(path), "%s/%s", SESSIONS, s->file);
-	mkdir(new, 0700);
+	if (mkdir(new, 0700) && errno != EEXIST)
+		return false;
 	s->dir = open(new, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir < 0)
 		return false;
 	if (!flock(s->dir, LOCK_EX) && session_save(s) && !rename(new, path))
 		return true;
+	err = errno;
+	unlinkat(s->dir, "new", 0);
 	unlinkat(s->dir, "session", 0);
 	rmdir(new);
+	errno = err;
 	return false;
 }
 
