@@ -41,13 +41,14 @@ enum kind { NET, LOCAL, KINDS };
  * struct slot - a connection's child; in memory that children share
  * @pid: 0: the slot is free
  * @number: of the connection
- * @state: READS: the request is not complete: the child may be killed to make room
+ * @state: READS: the request is not complete: the child may be killed to make room; LEFT: it is done,
+ *         and the slot free, though the child goes on
  * @uid: user, in state WORKS
  */
 static struct slot {
 	pid_t pid;
 	unsigned long long number;
-	enum { READS, WORKS, KILLED } state;
+	enum { READS, WORKS, KILLED, LEFT } state;
 	uid_t uid;
 } *slots[KINDS];
 
@@ -107,7 +108,7 @@ static void serve(int fd, enum kind kind, struct slot *s, const sigset_t *mask)
 		refuse(EAGAIN, "user %u has %d requests on node %s", peer_uid, CHILDREN_USER,
 		       node_name);
 	request_run(text, count);
-	s->pid = 0;
+	s->state = LEFT;
 	alarm(0);
 	request_watch();
 }
@@ -115,7 +116,7 @@ static void serve(int fd, enum kind kind, struct slot *s, const sigset_t *mask)
 static struct slot *slot_free(enum kind kind)
 {
 	for (int i = 0; i < CHILDREN; i++)
-		if (!slots[kind][i].pid)
+		if (!slots[kind][i].pid || slots[kind][i].state == LEFT)
 			return &slots[kind][i];
 	return NULL;
 }
