@@ -118,7 +118,7 @@ share() {
 	cp "$DRIVE/bin/script" /srv/share/
 	printf '# test\nshare /srv/*\ndrive /mnt/k\nprocesses 4\n' >/etc/dd/vmmcsvr.conf
 	server_kill 1 && server_up 1 &&
-		bad 1 "drive '/mnt': no line 'drive'" node1 add x "" "" /mnt /srv/share /out &&
+		bad 1 "DRIVE '/mnt': no line 'drive'" node1 add x "" "" /mnt /srv/share /out &&
 		ok node1 add "$S" guest secret /mnt/k /srv/share /out &&
 		ran node1 / script && grep -qx /mnt/k "/srv/share/out/VMMC_node1.$LPID" &&
 		bad 1 'something is mounted there' node1 add x "" "" /mnt/k /srv/share /out &&
