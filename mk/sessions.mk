@@ -45,3 +45,4 @@ uninstall-sessions:
 	rm -f $(DESTDIR)$(SBINDIR)/vmmcsvr $(DESTDIR)$(BINDIR)/cfgvmmc \
 		$(DESTDIR)$(MANDIR)/man8/vmmcsvr.8 $(DESTDIR)$(UNITDIR)/vmmcsvr.service \
 		$(DESTDIR)/etc/dd/vmmcsvr.conf
+	[ ! -d $(DESTDIR)/etc/dd ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/dd

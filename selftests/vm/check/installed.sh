@@ -161,7 +161,7 @@ cited() {
 			echo "$page: $file is not installed"
 			bad=1
 		done < <(sed -n 's/^\.\(Pa\|I\) \(\/usr\/\|\)\([^ ]*\/[^ ]*\).*/\2\3/p' \
-			"$page" | grep -v -e '^/etc/' -e '^/proc/' -e '^/dev/' -e '^/sys/')
+			"$page" | grep -v -e '^/etc/' -e '^/proc/' -e '^/dev/' -e '^/sys/' -e '^/run/' -e '^/var/')
 	done
 	return "$bad"
 }
