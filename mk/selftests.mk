@@ -28,7 +28,8 @@ SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
-		  -Iselftests/core -Iselftests/lib -Itools/rmclerk -Wno-sign-compare -Wno-missing-prototypes \
+		  -Iselftests/core -Iselftests/lib -Iselftests/harness -Iselftests/promises \
+		  -Itools/rmclerk -Wno-sign-compare -Wno-missing-prototypes \
 		  -Wno-stringop-truncation \
 		  -Wno-missing-field-initializers -pthread
 
@@ -40,6 +41,10 @@ $(BUILD)/obj/selftests/%.o: selftests/%.c
 	@[ -e $(KSELFTEST)/kselftest_harness.h ] || { \
 		echo "kselftest_harness.h is missing; run: make kernels, or say KSELFTEST=..." >&2; \
 		exit 1; }
+	$(CC) $(SELFTEST_CFLAGS) -c -o $@ $<
+
+$(BUILD)/obj/selftests/%.sbl.o: selftests/%.c
+	@mkdir -p $(@D)
 	$(CC) $(SELFTEST_CFLAGS) -c -o $@ $<
 
 -include $(wildcard $(BUILD)/obj/selftests/*/*.d)
@@ -54,7 +59,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/lib/%.o \
-		$(addprefix $(BUILD)/obj/selftests/lib/,echo.o segment.o tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,lib/echo.o lib/segment.o harness/tap.o) \
 		$(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) -o $@ $^
@@ -67,7 +72,7 @@ $(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): LDFLAGS += \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/rmem/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o harness/tap.o) \
 		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
@@ -89,15 +94,21 @@ $(SELFTEST_DIR)/stale: selftests/vm/stale.c
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/vmmc/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,vmmc/vm.o vmmc/owner.o lib/worker.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/harness/,buffers.o worker.o tap.o) \
 		$(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
-# One of them uses both libraries.
+$(SELFTEST_DIR)/vm_data: $(BUILD)/obj/selftests/promises/buffer_data.o
+$(SELFTEST_DIR)/vm_notify: $(BUILD)/obj/selftests/promises/buffer_notify.o
+
+# What both interfaces promise is compiled for each. One program uses both libraries.
+$(BUILD)/obj/selftests/%.sbl.o $(BUILD)/obj/selftests/sbl/%.o: SELFTEST_CFLAGS += -DOF_SBL
+$(SELFTEST_DIR)/sb_data: $(BUILD)/obj/selftests/promises/buffer_data.sbl.o
+$(SELFTEST_DIR)/sb_notify: $(BUILD)/obj/selftests/promises/buffer_notify.sbl.o
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/sbl/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,sbl/sb.o lib/worker.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/harness/,buffers.sbl.o worker.o tap.o) \
 		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
@@ -114,25 +125,25 @@ $(SELFTEST_DIR)/rogue: selftests/sessions/rogue.c
 -include $(SELFTEST_DIR)/member.d $(SELFTEST_DIR)/rogue.d
 
 # The threads of libsbl, libst and libdd under ThreadSanitizer.
-TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DDD_VERSION='"$(VERSION)"' -pthread \
-		  $(addprefix -I,selftests/ddp selftests/lib include include/uapi lib/core lib/conn \
+TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DOF_SBL -DDD_VERSION='"$(VERSION)"' -pthread \
+		  $(addprefix -I,selftests/ddp selftests/lib selftests/harness include include/uapi lib/core lib/conn \
 		  lib/mem) -o $@ $(filter %.c,$^)
 
 $(SELFTEST_DIR)/sb_tsan: $(LIBDD_SRCS) $(wildcard lib/sbl/*.c lib/*/*.h include/*.h) \
-		selftests/sbl/sb_stress.c selftests/sbl/sb.c selftests/lib/worker.c \
-		selftests/lib/tap.c
+		selftests/sbl/sb_stress.c selftests/harness/buffers.c selftests/harness/worker.c \
+		selftests/harness/tap.c
 	@mkdir -p $(@D)
 	$(TSAN)
 
 $(SELFTEST_DIR)/st_tsan: $(LIBDD_SRCS) $(wildcard lib/st/*.c lib/*/*.h include/*.h) \
-		selftests/st/st_flow.c selftests/st/pair.c selftests/ddp/peer.c selftests/lib/tap.c
+		selftests/st/st_flow.c selftests/st/pair.c selftests/ddp/peer.c selftests/harness/tap.c
 	@mkdir -p $(@D)
 	$(TSAN)
 
 $(BUILD)/obj/selftests/st/st_hostile.o: SELFTEST_CFLAGS += -Ilib/st
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/st/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,st/pair.o st/negative.o ddp/peer.o lib/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,st/pair.o st/negative.o ddp/peer.o harness/tap.o) \
 		$(BUILD)/lib/dd/libst.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

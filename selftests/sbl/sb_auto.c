@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "sb.h"
+#include "buffers.h"
 
 #define MAPPED	8			/* pages of a buffer */
 
@@ -36,19 +36,9 @@ static void note(Int32 *where, Int32 what)
 	__atomic_store_n(&board[NOTED], n + 1, __ATOMIC_RELEASE);
 }
 
-static long job_export(long at, long words, long id)
-{
-	return SBL_ExportRecvBuf(board + at, words, id, NULL, 0);
-}
-
 static long job_export_notifying(long at, long words, long id)
 {
 	return SBL_ExportRecvBuf(board + at, words, id, note, 0);
-}
-
-static long job_unexport(long id, long b, long c)
-{
-	return SBL_UnexportRecvBuf(id);
 }
 
 static long job_block(long block, long b, long c)
@@ -60,20 +50,11 @@ static long job_block(long block, long b, long c)
 
 /* ---- this process ---------------------------------------------------------------- */
 
-static struct worker *owner;
-static Int32 *proxy;
-static int nwords;
 static Int32 memory[MAPPED * WORDS] __attribute__((aligned(PAGE)));
-
-static int import(unsigned int id)
-{
-	return SBL_ImportRecvBuf(node_there(), worker_pid(owner), id, &proxy, &nwords);
-}
 
 static void begin(void)
 {
-	owner = worker_new(THERE);
-	memset(board, 0, BOARD * 4);
+	owner_start();
 	memset(memory, 0, sizeof(memory));
 }
 
@@ -82,7 +63,7 @@ static void begin_with(long words)
 {
 	begin();
 	check_eq(worker_do(owner, job_export, 0, words, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 }
 
 static void begin_mapped(long words)
@@ -199,7 +180,7 @@ TEST(SBL_16_SBL_12_nothing_outside_the_mapping)
 {
 	begin();
 	check_eq(worker_do(owner, job_export, 0, 3 * WORDS, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	check_eq(SBL_Map(memory, proxy + WORDS, WORDS + 3, 0), SBL_Success);
 	for (int i = 0; i < 3 * WORDS; i++)
 		store(memory + i, 1 + i);
@@ -222,7 +203,7 @@ TEST(SBL_16_one_destination_for_each_address)
 	begin_mapped(2 * WORDS);
 	check_eq(worker_do(owner, job_export, 4 * WORDS, 2 * WORDS, 2), SBL_Success);
 	second = proxy;
-	check_eq(import(2), SBL_Success);
+	check_eq(import_number(2), SBL_Success);
 	check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_EOverlappedBufs);
 	check_eq(SBL_Map(memory + WORDS, proxy, 1, 0), SBL_EOverlappedBufs);
 	check_eq(SBL_Map(memory + 2 * WORDS, proxy, WORDS, 0), SBL_Success);
@@ -347,7 +328,7 @@ TEST(SBL_16_SBL_13_stores_arrive_before_a_later_message)
 	begin_mapped(MAPPED * WORDS);
 	mapped = proxy;
 	check_eq(worker_do(owner, job_export, READY, WORDS, 2), SBL_Success);
-	check_eq(import(2), SBL_Success);
+	check_eq(import_number(2), SBL_Success);
 	worker_begin(owner, job_follow, 300, 0, 0);
 	for (Int32 n = 1; n <= 300; n++) {
 		store(memory + MAPPED * WORDS - 1, n);
@@ -371,7 +352,7 @@ TEST(SBL_18_SBL_21_a_notification_for_each_run_of_words)
 {
 	begin();
 	check_eq(worker_do(owner, job_export_notifying, 0, 2 * WORDS, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
 	check_eq(SBL_Map(memory + WORDS, proxy + WORDS, WORDS, 0), SBL_Success);
 	store(memory + 9, 9);
@@ -407,7 +388,7 @@ TEST(SBL_18_SBL_22_values_of_runs_that_change_all_the_time)
 {
 	begin();
 	check_eq(worker_do(owner, job_export_notifying, 0, WORDS, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
 	/* One run: its last word is stored last. */
 	for (Int32 n = 1; n <= 4000; n++)
@@ -435,7 +416,7 @@ TEST(SBL_18_SBL_23_a_receiver_that_blocks)
 
 	begin();
 	check_eq(worker_do(owner, job_export_notifying, 0, WORDS, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	first = proxy;
 	check_eq(SBL_Map(memory, proxy, WORDS, 1), SBL_Success);
 	other = worker_new(THERE);
@@ -562,7 +543,7 @@ TEST(SBL_17_kinds_of_mappings)
 	end();
 }
 
-static const Int32 constant[WORDS] __attribute__((aligned(PAGE))) = { 1 };
+static const Int32 read_only[WORDS] __attribute__((aligned(PAGE))) = { 1 };
 
 TEST(SBL_16_SBL_29_arguments_that_are_not_valid)
 {
@@ -581,7 +562,7 @@ TEST(SBL_16_SBL_29_arguments_that_are_not_valid)
 	/* A proxy as the source; no memory; memory that cannot be written, or is shared. */
 	check_eq(SBL_Map(proxy, proxy, WORDS, 0), SBL_EBadArg);
 	check_eq(SBL_Map(hole, proxy, WORDS, 0), SBL_EBadArg);
-	check_eq(SBL_Map((Int32 *)constant, proxy, WORDS, 0), SBL_EBadArg);
+	check_eq(SBL_Map((Int32 *)read_only, proxy, WORDS, 0), SBL_EBadArg);
 	check_eq(SBL_Map(board, proxy, WORDS, 0), SBL_ENotImplemented);
 	munmap(hole, PAGE);
 	check_eq(SBL_Map(hole, proxy, WORDS, 0), SBL_EBadArg);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sb.h"
+#include "buffers.h"
 #include "vmmc.h"
 
 #define ROUNDS	300
@@ -17,8 +17,6 @@
 #define DONE	(51 * WORDS)
 #define COUNTS	(52 * WORDS)
 
-static struct worker *owner;
-static Int32 *proxy;
 static Int32 memory[2 * WORDS] __attribute__((aligned(PAGE)));
 
 static void sbl_note(Int32 *where, Int32 what)
@@ -32,7 +30,7 @@ static void vmmc_note(int32 *where, int32 what)
 }
 
 /* One number for a buffer of each library. */
-static long job_export(long a, long b, long c)
+static long job_export_both(long a, long b, long c)
 {
 	vmmc_exphandle_t e;
 
@@ -73,7 +71,7 @@ TEST(SBL_9_SBL_13_with_VMMC)
 
 	owner = worker_new(THERE);
 	memset(board, 0, BOARD * 4);
-	check_eq(worker_do(owner, job_export, 0, 0, 0), 0);
+	check_eq(worker_do(owner, job_export_both, 0, 0, 0), 0);
 	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owner), 1, &proxy, &m), SBL_Success);
 	check_eq(vmmc_ImportRecvBuf(vmmc_node_there(), worker_pid(owner), 1, &h, &at, &n),
 		 vmmc_Success);
@@ -114,7 +112,7 @@ TEST(SBL_4_SBL_16_mappings_and_exports_of_VMMC)
 	int m;
 
 	owner = worker_new(THERE);
-	check_eq(worker_do(owner, job_export, 0, 0, 0), 0);
+	check_eq(worker_do(owner, job_export_both, 0, 0, 0), 0);
 	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owner), 1, &proxy, &m), SBL_Success);
 	check_eq(vmmc_ExportRecvBuf(memory + 5, 9, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e),
 		 vmmc_Success);

@@ -17,28 +17,20 @@
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "sb.h"
+#include "buffers.h"
 #include "vmmc.h"
 
 #define PAGES	256			/* of the large buffer: a MiB */
 #define TIMES	200
 
-static struct worker *owner;
-static Int32 *proxy;
-static int nwords;
 static Int32 *memory;			/* mapped to the buffer */
-
-static long job_export(long words, long b, long c)
-{
-	return SBL_ExportRecvBuf(board, words, 1, NULL, 0);
-}
 
 static void begin(int pages)
 {
 	owner = worker_new(HERE);
 	memset(board, 0, BOARD * 4);
 	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check_eq(worker_do(owner, job_export, pages * WORDS, 0, 0), SBL_Success);
+	check_eq(worker_do(owner, job_export, 0, pages * WORDS, 1), SBL_Success);
 	check_eq(SBL_ImportRecvBuf(SBL_MyNode(), worker_pid(owner), 1, &proxy, &nwords), SBL_Success);
 	check_eq(SBL_Map(memory, proxy, pages * WORDS, 0), SBL_Success);
 }

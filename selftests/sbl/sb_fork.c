@@ -14,20 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sb.h"
+#include "buffers.h"
 
 #define PAGES	3
 #define CHILDREN	60
 
-static struct worker *owner;
-static Int32 *proxy;
-static int nwords;
 static Int32 memory[PAGES * WORDS] __attribute__((aligned(PAGE)));
-
-static long job_export(long at, long words, long id)
-{
-	return SBL_ExportRecvBuf(board + at, words, id, NULL, 0);
-}
 
 static void store(Int32 *word, Int32 value)
 {
@@ -36,11 +28,8 @@ static void store(Int32 *word, Int32 value)
 
 static void begin_mapped(void)
 {
-	owner = worker_new(THERE);
-	memset(board, 0, BOARD * 4);
 	memset(memory, 0, sizeof(memory));
-	check_eq(worker_do(owner, job_export, 0, PAGES * WORDS, 1), SBL_Success);
-	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owner), 1, &proxy, &nwords), SBL_Success);
+	owner_start_with(0, PAGES * WORDS, 1);
 	/* The last words of the last page are not mapped. */
 	check_eq(SBL_Map(memory, proxy, PAGES * WORDS - 5, 0), SBL_Success);
 }
@@ -48,8 +37,7 @@ static void begin_mapped(void)
 static void end_mapped(void)
 {
 	check_eq(SBL_Unmap(memory), SBL_Success);
-	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
-	worker_end(owner);
+	import_end();
 }
 
 /* The status of a child. */

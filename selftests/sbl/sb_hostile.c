@@ -18,104 +18,21 @@
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "sb.h"
+#include "buffers.h"
 
-#define FIRST	18		/* word of the board; the buffer begins in the middle of 8 bytes */
-#define LAST	1000
-#define SIZE	((LAST - FIRST + 1) * 4)
-#define NOTED	(100 * WORDS)	/* number of calls of the handler, those that are not right */
-#define STOP	(101 * WORDS)
+#define STOP	(101 * WORDS)	/* word of the board */
 
 static Int32 memory[2 * WORDS] __attribute__((aligned(PAGE)));
-static struct worker *owner;
-static Int32 *proxy;
-static int nwords;
 
 static void store(Int32 *word, Int32 value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-static void key_make(unsigned char *key, SBL_Squid squid, unsigned char number)
-{
-	memset(key, 0, DD_KEY_SIZE);
-	memcpy(key, &squid, sizeof(squid));
-	key[4] = number;
-	key[8] = 'S';
-}
-
 static void begin(void)
 {
-	owner = worker_new(THERE);
-	memset(board, 0, BOARD * 4);
+	owner_start();
 	memset(memory, 0, sizeof(memory));
-}
-
-static int import(unsigned int id)
-{
-	return SBL_ImportRecvBuf(node_there(), worker_pid(owner), id, &proxy, &nwords);
-}
-
-/* ---- importers -------------------------------------------------------------------------- */
-
-static void note(Int32 *where, Int32 what)
-{
-	if (where != board + LAST || what != (Int32)0x22222222)
-		store(board + NOTED + 1, where - board);
-	__atomic_add_fetch(&board[NOTED], 1, __ATOMIC_RELEASE);
-}
-
-static long job_export(long a, long b, long c)
-{
-	return SBL_ExportRecvBuf(board + FIRST, LAST - FIRST + 1, 1, note, 0);
-}
-
-static struct dd_mem *import_by_libdd(struct dd **h)
-{
-	unsigned char key[DD_KEY_SIZE];
-	struct dd_mem *mem = NULL;
-	int node;
-
-	key_make(key, worker_pid(owner), 1);
-	check_eq(dd_open(h), 0);
-	node = far ? atoi(getenv("DDP_PEER_NODE")) : dd_node(*h);
-	check_eq(dd_import(*h, node, DD_KEY_BUFFER, key, DD_CAN_PUT | DD_CAN_CAS, &mem), -EACCES);
-	check_eq(dd_import(*h, node, DD_KEY_BUFFER, key, DD_CAN_PUT | DD_CAN_GET, &mem), 0);
-	return mem;
-}
-
-TEST(SBL_12_SBL_21_a_hostile_importer_reaches_the_buffer_and_nothing_else)
-{
-	static const struct { uint64_t offset; size_t len; } outside[] = {
-		{ SIZE, 1 }, { SIZE - 1, 2 }, { 0, SIZE + 1 }, { -1ull, 1 }, { -4ull, 8 },
-		{ 1ull << 63, 4 }, { SIZE - 4, 8 }, { -(uint64_t)FIRST * 4, 4 },
-	}, parts[] = { { 0, 1 }, { 0, 3 }, { 5, 4 }, { 8, 6 }, { SIZE - 1, 1 }, { 16, 0 } };
-	static char bytes[PAGE];
-	struct dd_mem *mem;
-	struct dd *h;
-
-	begin();
-	memset(board, 0x11, 2 * PAGE);
-	memset(bytes, 0x22, sizeof(bytes));
-	check_eq(worker_do(owner, job_export, 0, 0, 0), SBL_Success);
-	mem = import_by_libdd(&h);
-	for (size_t i = 0; mem && i < sizeof(outside) / sizeof(outside[0]); i++) {
-		check_eq(dd_put(mem, bytes, outside[i].len, outside[i].offset, DD_PUT_NOTIFY), -ERANGE);
-		check_eq(dd_get(mem, bytes, outside[i].len, outside[i].offset), -ERANGE);
-	}
-	/* Notes that no message of SBL makes: they run no handler. */
-	for (size_t i = 0; mem && i < sizeof(parts) / sizeof(parts[0]); i++)
-		check_eq(dd_put(mem, bytes, parts[i].len, parts[i].offset, DD_PUT_NOTIFY), 0);
-	if (mem) {
-		check_eq(dd_note(mem, bytes, 64), 0);
-		check_eq(dd_put(mem, bytes, SIZE, 0, DD_PUT_NOTIFY), 0);
-	}
-	check(arrives(board + NOTED, 1));
-	check_eq(board[NOTED + 1], 0);
-	for (int i = 0; i < 2 * WORDS; i++)
-		check_eq(board[i], i < FIRST || i > LAST ? 0x11111111 : 0x22222222);
-	check_eq(dd_shutdown(h), 0);
-	worker_end(owner);
 }
 
 /* ---- importers that send all the time -------------------------------------------------- */
@@ -149,7 +66,7 @@ static long job_flood(long squid, long offset, long node)
 	struct dd *h;
 	long ret;
 
-	key_make(key, squid, 7);
+	buf_key(key, squid, 7);
 	if (dd_open(&h))
 		return -EBADF;
 	ret = dd_import(h, node ? node : dd_node(h), DD_KEY_BUFFER, key, DD_CAN_PUT, &mem);
@@ -179,7 +96,7 @@ TEST(SBL_22_SBL_28_a_flood_does_not_stop_the_exporter)
 
 	begin();
 	check_eq(worker_do(owner, job_open, 0, 0, 0), SBL_Success);
-	check_eq(import(3), SBL_Success);
+	check_eq(import_number(3), SBL_Success);
 	check_eq(SBL_ExportRecvBuf(buffer, WORDS, 7, in_order, 0), SBL_Success);
 	for (int i = 0; i < 2; i++)
 		worker_begin(floods[i], job_flood, SBL_MySquid(), 4 * i,
@@ -233,7 +150,7 @@ static long job_odd_export(long kind, long b, long c)
 	};
 	void *at;
 
-	key_make(a.key, getpid(), 1);
+	buf_key(a.key, getpid(), 1);
 	if (SBL_MyNode() == 0xffffffff || dd_open(&foreign) || dd_alloc(foreign, PAGE, &at))
 		return -1;
 	exported = at;
@@ -253,11 +170,6 @@ static long job_inhibit(long on, long b, long c)
 	return dd_export_inhibit(foreign, segment, on);
 }
 
-static long job_plain_export(long at, long words, long id)
-{
-	return SBL_ExportRecvBuf(board + at, words, id, NULL, 0);
-}
-
 /* What is sent to an honest process does not depend on the other one. */
 static void others_go_on(Int32 *honest, Int32 n)
 {
@@ -275,16 +187,16 @@ TEST(SBL_13_SBL_16_exporters_that_are_no_processes_of_SBL)
 	int n;
 
 	memset(board, 0, BOARD * 4);
-	check_eq(worker_do(honest, job_plain_export, 0, WORDS, 2), SBL_Success);
+	check_eq(worker_do(honest, job_export, 0, WORDS, 2), SBL_Success);
 	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(honest), 2, &good, &n), SBL_Success);
 	check_eq(SBL_Map(memory + WORDS, good, WORDS, 0), SBL_Success);
 	for (int kind = 0; kind < SILENT; kind++) {
 		/* Another node finds out later that it is refused. */
 		const int code = far && kind == INHIBITED ? SBL_Success : sent[kind];
 
-		owner = worker_new(THERE);
+		owner_start();
 		check_eq(worker_do(owner, job_odd_export, kind, 0, 0), 0);
-		check_eq(import(1), SBL_Success);
+		check_eq(import_number(1), SBL_Success);
 		check_eq(nwords, kind == SHORT ? 1 : WORDS);
 		check_eq(SBL_SendMsg(&(Int32){ 5 }, proxy, 1), code);
 		check_eq(SBL_Map(memory, proxy, 2, 0), kind == SHORT ? SBL_EBadProxyAddr : SBL_Success);
@@ -307,13 +219,13 @@ TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 	int n, code;
 
 	memset(board, 0, BOARD * 4);
-	check_eq(worker_do(honest, job_plain_export, 0, WORDS, 2), SBL_Success);
+	check_eq(worker_do(honest, job_export, 0, WORDS, 2), SBL_Success);
 	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(honest), 2, &good, &n), SBL_Success);
 	check_eq(SBL_Map(memory + WORDS, good, WORDS, 0), SBL_Success);
 	for (int kind = REDIRECTED; kind <= SILENT; kind += SILENT - REDIRECTED) {
-		owner = worker_new(THERE);
+		owner_start();
 		check_eq(worker_do(owner, job_odd_export, kind, 0, 0), 0);
-		check_eq(import(1), SBL_Success);
+		check_eq(import_number(1), SBL_Success);
 		check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_Success);
 		store(memory + 1, kind);
 		while (worker_do(owner, job_word, 1, 0, 0) != kind)
@@ -368,7 +280,7 @@ TEST(SBL_16_SBL_27_an_importer_leaves_an_exporter_that_does_nothing)
 	/* Ten seconds are enough, once. */
 	if (far)
 		return;
-	owner = worker_new(THERE);
+	owner_start();
 	check_eq(worker_do(owner, job_odd_export, SILENT, 0, 0), 0);
 	for (int i = 0; i < 3; i++) {
 		leaving[i] = worker_new(HERE);
@@ -394,8 +306,8 @@ TEST(SBL_23_SBL_26_signals_of_other_processes)
 	struct worker *sender = worker_new(HERE);
 
 	begin();
-	check_eq(worker_do(owner, job_plain_export, 0, WORDS, 1), SBL_Success);
-	check_eq(import(1), SBL_Success);
+	check_eq(worker_do(owner, job_export, 0, WORDS, 1), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_Success);
 	worker_begin(sender, job_signals, getpid(), 0, 0);
 	for (int i = 1; i <= 200; i++) {

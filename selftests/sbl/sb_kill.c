@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sb.h"
+#include "buffers.h"
 
 #define ROUNDS	200
 #define PAGES	2
@@ -114,15 +114,9 @@ static bool request_and_use(SBL_Squid squid, int steps)
 	return is_end(code);
 }
 
-static long job_squid(long a, long b, long c)
-{
-	return SBL_MySquid();
-}
-
 TEST(SBL_7_SBL_8_SBL_16_SBL_28_workers_are_killed_at_any_time)
 {
 	struct worker *w = worker_new(THERE), *second;
-	SBL_Squid squid;
 	int code;
 
 	srand(1);
@@ -130,16 +124,16 @@ TEST(SBL_7_SBL_8_SBL_16_SBL_28_workers_are_killed_at_any_time)
 	for (int i = 0; i < ROUNDS && !test_failed; i++) {
 		const struct timespec while_ = { .tv_nsec = rand() % 5000000 };
 
-		squid = worker_do(w, job_squid, 0, 0, 0);
+		pid = worker_do(w, job_pid, 0, 0, 0);
 		worker_begin(w, job_live, SBL_MyNode(), SBL_MySquid(), i);
 		second = worker_new(THERE);
 		if (i % 3 == 1)
-			check(request_and_use(squid, rand() % 200));
+			check(request_and_use(pid, rand() % 200));
 		nanosleep(&while_, NULL);
 		worker_end(w);
 		/* The dead one's are gone, or will be. */
 		if (i % 3 == 2) {
-			code = use_all(node_there(), squid, 1, 20000);
+			code = use_all(node_there(), pid, 1, 20000);
 			check(is_end(code));
 		}
 		w = second;

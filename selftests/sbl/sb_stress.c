@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sb.h"
+#include "buffers.h"
 
 #define MAPPINGS	64
 #define THREADS		4
@@ -28,7 +28,7 @@ static Int32 *memory;
 static pthread_barrier_t barrier;
 static int kinds[MAPPINGS];		/* number of words */
 
-static long job_export(long first, long step, long c)
+static long job_export_half(long first, long step, long c)
 {
 	for (int i = first; i < MAPPINGS; i += step)
 		if (SBL_ExportRecvBuf(board + i * LEN, LEN, i, NULL, 0))
@@ -89,7 +89,7 @@ TEST(SBL_16_random_stores_to_64_mappings_by_4_threads)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(board, 0, BOARD * 4);
 	for (int o = 0; o < 2; o++) {
-		check_eq(worker_do(owners[o], job_export, o, 2, 0), SBL_Success);
+		check_eq(worker_do(owners[o], job_export_half, o, 2, 0), SBL_Success);
 		check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owners[o]), 1000, &marks[o], &n),
 			 SBL_Success);
 	}

@@ -14,17 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "vm.h"
+#include "buffers.h"
 
 static int32 own[WORDS] __attribute__((aligned(PAGE)));
 static int32 message[16];
-static vmmc_imphandle_t imp;
 static vmmc_exphandle_t e;
 static int32 *at;
 static struct dd_mem *mem;
@@ -80,13 +76,11 @@ static long job_call(long kind, long times, long c)
 
 static long nanoseconds(long kind, long times)
 {
-	struct timespec a, b;
+	long begun = now_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	for (long n = times; n-- > 0;)
+	while (times-- > 0)
 		call(kind);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	return (b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec;
+	return now_ns() - begun;
 }
 
 /* The shortest of many series of calls, in hundredths of a nanosecond; the kinds take turns. */
@@ -108,35 +102,9 @@ static long job_time(long a, long b, long c)
 
 static struct worker *w;
 
-static int stopped(void)
-{
-	int status;
-
-	return waitpid(worker_pid(w), &status, __WALL) == worker_pid(w) && WIFSTOPPED(status) ?
-	       WSTOPSIG(status) : 0;
-}
-
-static long instructions(int kind, int times)
-{
-	long n = 0;
-	int sig;
-
-	worker_begin(w, job_call, kind, times, 0);
-	check_eq(stopped(), SIGUSR1);
-	do {
-		ptrace(PTRACE_SINGLESTEP, worker_pid(w), 0, 0);
-		sig = stopped();
-		n += sig == SIGTRAP;
-	} while (sig == SIGTRAP);
-	check_eq(sig, SIGUSR2);
-	ptrace(PTRACE_CONT, worker_pid(w), 0, 0);
-	check_eq(worker_result(w), 0);
-	return n;
-}
-
 static long cost(int kind)
 {
-	return (instructions(kind, 30) - instructions(kind, 10)) / 20;
+	return (worker_steps(w, job_call, kind, 30, 0) - worker_steps(w, job_call, kind, 10, 0)) / 20;
 }
 
 TEST(VM_89_instructions_of_a_send_and_a_fetch)
@@ -149,7 +117,6 @@ TEST(VM_89_instructions_of_a_send_and_a_fetch)
 	check_eq(worker_do(w, job_time, 0, 0, 0), 0);
 	for (int i = 0; i < 4; i++)
 		printf("# %s of 64 bytes: %.2f ns\n", name[i], board[i] / 100.);
-	check_eq(ptrace(PTRACE_SEIZE, worker_pid(w), 0, 0), 0);
 	for (int i = 0; i < 4; i++) {
 		n[i] = cost(i);
 		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
@@ -176,7 +143,7 @@ static void signalled(int sig)
 	__atomic_fetch_add(&board[SEEN], 1, __ATOMIC_RELEASE);
 }
 
-static long job_export(long a, long b, long c)
+static long job_export_noted(long a, long b, long c)
 {
 	signal(SIGUSR1, signalled);
 	return vmmc_ExportRecvBuf(own, WORDS, 1, notified, BUF_READWRITE, VMMC_PERM_ANY, &e);
@@ -193,17 +160,15 @@ static long job_compute(long a, long b, long c)
 /* Nanoseconds until the worker has seen number @n, by a notification or a signal. */
 static long until_seen(bool note, int32 n)
 {
-	struct timespec a, b;
+	long begun = now_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &a);
 	if (note)
 		vmmc_SendDataNotify(&n, at, 1);
 	else
 		worker_signal(w, SIGUSR1);
 	while (__atomic_load_n(&board[SEEN], __ATOMIC_ACQUIRE) != n)
 		sched_yield();
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	return (b.tv_sec - a.tv_sec) * 1000000000l + b.tv_nsec - a.tv_nsec;
+	return now_ns() - begun;
 }
 
 static int compare(const void *a, const void *b)
@@ -223,7 +188,7 @@ TEST(VM_90_a_notification_beside_a_signal)
 
 	w = worker_new(HERE);
 	memset(board, 0, PAGE);
-	check_eq(worker_do(w, job_export, 0, 0, 0), 0);
+	check_eq(worker_do(w, job_export_noted, 0, 0, 0), 0);
 	check_eq(vmmc_ImportRecvBuf(vmmc_MyNode(), worker_pid(w), 1, &imp, &at, &size), 0);
 	worker_begin(w, job_compute, 0, 0, 0);
 	for (int i = 0; i < rounds; i++)

@@ -16,10 +16,9 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "vm.h"
+#include "buffers.h"
 
 #define WAIT_NS	20000000	/* for a child; the worker may hold a lock that fork() needs */
 
@@ -76,7 +75,7 @@ static long job_setup(long a, long b, long c)
 	return export(bufs[0], 1, &first) ? -1 : pthread_create(&t, NULL, fork_children, NULL);
 }
 
-static long job_export(long a, long b, long c)
+static long job_export_stepped(long a, long b, long c)
 {
 	vmmc_exphandle_t e;
 	vmmc_result_t ret;
@@ -102,23 +101,15 @@ static int step(int request)
 	return WSTOPSIG(status);
 }
 
-static long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000l + t.tv_nsec;
-}
-
 /* Unless the last child waits for the worker. */
 static void fork_one(void)
 {
-	long begun = now();
+	long begun = now_ns();
 
 	if (load(DONE) != load(WANTED))
 		return;
 	store(WANTED, load(WANTED) + 1);
-	while (load(DONE) != load(WANTED) && now() - begun < WAIT_NS)
+	while (load(DONE) != load(WANTED) && now_ns() - begun < WAIT_NS)
 		sched_yield();
 }
 
@@ -129,7 +120,7 @@ TEST(VM_90_forks_between_instructions_of_an_export)
 	victim = worker_new(HERE);
 	check_eq(worker_do(victim, job_setup, 0, 0, 0), 0);
 	check_eq(ptrace(PTRACE_SEIZE, worker_pid(victim), 0, 0), 0);
-	worker_begin(victim, job_export, 0, 0, 0);
+	worker_begin(victim, job_export_stepped, 0, 0, 0);
 	check_eq(waitpid(worker_pid(victim), NULL, __WALL), worker_pid(victim));
 	while ((sig = step(PTRACE_SINGLESTEP)) == SIGTRAP) {
 		fork_one();

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "vm.h"
+#include "buffers.h"
 
 static int32 words[4 * WORDS] __attribute__((aligned(PAGE)));
 static int32 other[4 * WORDS] __attribute__((aligned(PAGE)));
@@ -111,11 +111,6 @@ static long job_live(long node, long pid, long seed)
 		if (code)
 			return code;
 	}
-}
-
-static long job_pid(long a, long b, long c)
-{
-	return vmmc_MyPid();
 }
 
 /* Use the worker's buffer while there is one. */

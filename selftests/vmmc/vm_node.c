@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "asleep.h"
-#include "owner.h"
+#include "buffers.h"
 
 #define WINDOW	256
 
@@ -61,7 +61,7 @@ TEST(VM_46_3_VM_46_15_a_node_that_does_not_answer)
 	link_shape(NULL);
 	check_eq(import_number(1), vmmc_Success);
 	check_eq(vmmc_SendData(constant, proxy, 3), vmmc_Success);
-	arrived(proxy);
+	check_eq(buf_settle(proxy), 0);
 	check_eq(board[2], 33);
 	import_end();
 }

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "dd_mem.h"
-#include "vm.h"
+#include "buffers.h"
 
 #define BULK	(64 * WORDS)
 

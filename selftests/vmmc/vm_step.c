@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vm.h"
+#include "buffers.h"
 
 #define PLACES	400	/* of a call, at most, where it is interrupted; of an import, a tenth */
 

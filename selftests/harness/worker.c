@@ -286,6 +286,35 @@ bool soon(bool (*condition)(void))
 	return false;
 }
 
+static const int *awaited;
+static int expected;
+
+static bool arrived(void)
+{
+	return __atomic_load_n(awaited, __ATOMIC_ACQUIRE) == expected;
+}
+
+bool arrives(const int *word, int value)
+{
+	awaited = word;
+	expected = value;
+	return soon(arrived);
+}
+
+void fill(int *words, long n, int seed)
+{
+	for (long i = 0; i < n; i++)
+		words[i] = i * 2654435761u + seed;
+}
+
+long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 int run(const char *shell)
 {
 	int status = -1;

@@ -59,8 +59,15 @@ void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
 void worker_forget(struct worker *w);	/* that has ended, or ends after its job */
 
-/* Whether a condition becomes true within ten seconds. */
+/* Whether a condition becomes true, or a word gets a value, within ten seconds. */
 bool soon(bool (*condition)(void));
+bool arrives(const int *word, int value);
+
+/* Fill words with others than those of another seed. */
+void fill(int *words, long n, int seed);
+
+/* Nanoseconds, of a clock that is never set back. */
+long now_ns(void);
 
 /* The status of a shell command, of this process or of root. */
 int run(const char *shell);
