@@ -13,47 +13,6 @@
 #include "echo.h"
 #include "tap.h"
 
-/* With a window of 1 two are accepted, by either way. */
-static void several_at_once(bool direct)
-{
-	struct dd_msg msg;
-	int error = 1;
-
-	setup_direct(DD_TYPE_STREAM, direct);
-	/* What the first message of an end takes. */
-	check_eq(send_some(1, NULL), 1);
-	check_eq(take(&msg), 0);
-	check_eq(send_some(2, &error), 2);
-	check_eq(error, 0);
-	for (int i = 0; i < 2; i++) {
-		check_eq(take(&msg), 0);
-		check_eq(msg.msgid, i + 2);
-		check_eq(*(char *)msg.addr, '0' + i);
-	}
-	check_eq(send_some(4, &error), 2);
-	check_eq(error, -ENOTREADY);
-	check_eq(send_some(4, &error), 0);
-	check_eq(error, -ENOTREADY);
-	check_eq(take(&msg), 0);
-	check_eq(take(&msg), 0);
-	check_eq(msg.msgid, 5);
-	check_eq(send_some(0, &error), 0);
-	check_eq(error, 0);
-	check_eq(dd_sendv(h, NULL, 1, &error), -EINVAL);
-	check_eq(dd_sendv(NULL, NULL, 0, &error), -EBADID);
-	teardown();
-}
-
-TEST(several_directly)
-{
-	several_at_once(true);
-}
-
-TEST(several_by_the_kernel)
-{
-	several_at_once(false);
-}
-
 /* The error is that of the first that was refused, by the library or the kernel. */
 TEST(several_and_a_bad_one)
 {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
  * lib_export.c - what an exporter can do by the calls of dd_mem.h: control and describe its
- * segments, redirect messages, and find changed pages
+ * segments, redirect messages, and find changed pages. What the kernel does then is tested by
+ * abi_redir, abi_track, abi_read and abi_mem.
  *
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
@@ -90,49 +88,6 @@ TEST(refused_requests_are_counted)
 	end();
 }
 
-/* Which of two puts, without and with DD_PUT_NOTIFY, notify? */
-static int notified(int fd)
-{
-	struct dd_list_record rec;
-	int flags = 0;
-
-	check_eq(dd_put(mem, "x", 1, 1, 0), 0);
-	check_eq(dd_put(mem, "x", 1, 2, DD_PUT_NOTIFY), 0);
-	while (read(fd, &rec, sizeof(rec)) == sizeof(rec))
-		flags |= rec.offset;
-	check_eq(errno, EAGAIN);
-	return flags;
-}
-
-TEST(the_exporter_decides_on_notes)
-{
-	int fd;
-
-	begin(1, DD_NOTIFY_NEVER);
-	fd = dd_list_fd(ex, attr.list);
-	check(fd >= 0);
-	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	check_eq(notified(fd), 0);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_ALWAYS), 0);
-	check_eq(info().notify, DD_NOTIFY_ALWAYS);
-	check_eq(notified(fd), 3);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_IF_ASKED), 0);
-	check_eq(notified(fd), 2);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_NEVER), 0);
-	check_eq(notified(fd), 0);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_NEVER + 1), -EINVAL);
-	check_eq(dd_unexport(ex, segment), 0);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_NEVER), -ENOENT);
-	close(fd);
-	end();
-
-	begin(0, 0);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_ALWAYS), -EINVAL);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_IF_ASKED), -EINVAL);
-	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_NEVER), 0);
-	end();
-}
-
 /* The other import of the same process goes on. */
 TEST(an_exporter_denies_an_importer)
 {
@@ -164,18 +119,9 @@ TEST(an_exporter_denies_an_importer)
 	end();
 }
 
-static volatile sig_atomic_t signals;
-
-static void on_note(int sig)
+/* What a signal is sent for is tested by abi_read. */
+TEST(a_list_is_armed)
 {
-	(void)sig;
-	signals++;
-}
-
-/* The signal is sent when the note is posted, which is before the put is done. */
-TEST(an_armed_list_sends_one_signal)
-{
-	const struct sigaction sa = { .sa_handler = on_note, .sa_flags = SA_RESTART };
 	struct dd_list_record rec;
 	int fd, pair[2];
 
@@ -183,35 +129,14 @@ TEST(an_armed_list_sends_one_signal)
 	fd = dd_list_fd(ex, attr.list);
 	check(fd >= 0);
 	check_eq(dd_list_arm(fd), -EINVAL);
-	check_eq(sigaction(SIGRTMIN, &sa, NULL), 0);
-	check_eq(fcntl(fd, F_SETSIG, SIGRTMIN), 0);
+	signal(SIGIO, SIG_IGN);
 	check_eq(fcntl(fd, F_SETOWN, getpid()), 0);
-	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC), 0);
-	signals = 0;
+	check_eq(fcntl(fd, F_SETFL, O_ASYNC), 0);
 	check_eq(dd_list_arm(fd), 0);
-	check_eq(signals, 0);
 	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	while (!signals)
-		;
-	check_eq(signals, 1);
 	check_eq(dd_list_arm(fd), 1);
 	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_list_arm(fd), 1);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	check_eq(signals, 1);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_list_arm(fd), 0);
-	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	while (signals < 2)
-		;
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_list_arm(fd), 0);
-	/* The end of the list, and of its descriptor. */
 	check_eq(dd_shutdown(ex), 0);
-	while (signals < 3)
-		;
 	check_eq(dd_list_arm(fd), -ENOENT);
 	close(fd);
 	check_eq(dd_list_arm(fd), -EBADF);
@@ -225,86 +150,9 @@ TEST(an_armed_list_sends_one_signal)
 
 /* ---- redirection -------------------------------------------------------- */
 
-#define LEN	256
-
-static char from[LEN];
-
-static uint64_t data_end(void)
-{
-	return __atomic_load_n(&attr.state->data_end, __ATOMIC_ACQUIRE);
-}
-
-/* Whether the put of LEN bytes is in place, @count of them from @at on in @to. */
-static bool in_place(const char *to, size_t at, size_t count)
-{
-	bool good = !memcmp(shared, from, at) && !memcmp(to, from + at, count) &&
-		    !memcmp(shared + at + count, from + at + count, LEN - at - count);
-
-	for (size_t i = at; i < at + count; i++)
-		good = good && shared[i] == 's';
-	return good;
-}
-
-/* Into memory of dd_alloc(), and into pinned memory that begins at any word. */
-static void redirected_to(char *to)
-{
-	memset(shared, 's', PAGE);
-	check_eq(dd_redirect(ex, segment, 16, to, 64), 0);
-	check_eq(dd_put(mem, from, LEN, 0, 0), 0);
-	check_eq(data_end(), LEN);
-	check_eq(dd_redirect_end(ex, segment), 0);
-	check_eq(attr.state->first, 0);
-	check_eq(attr.state->count, 64);
-	check(in_place(to, 16, 64));
-
-	/* Only its second half has bytes in the range. */
-	memset(shared, 's', PAGE);
-	check_eq(dd_redirect(ex, segment, LEN - 32, to, 64), 0);
-	check_eq(dd_put(mem, from, LEN, 0, 0), 0);
-	check_eq(dd_put(mem, "x", 1, LEN, 0), 0);
-	check_eq(data_end(), LEN + 1);
-	/* The put is over, so the next redirection takes its place. */
-	check_eq(dd_redirect(ex, segment, 512, to + 32, 8), 0);
-	check_eq(attr.state->count, 32);
-	check(in_place(to, LEN - 32, 32));
-	check_eq(shared[LEN], 'x');
-	check_eq(dd_put(mem, from, 4, 516, 0), 0);
-	check_eq(dd_redirect_end(ex, segment), 0);
-	check_eq(attr.state->first, 4);
-	check_eq(attr.state->count, 4);
-	check(!memcmp(to + 36, from, 4));
-
-	/* Nothing is redirected any more. */
-	check_eq(dd_put(mem, from, LEN, 0, 0), 0);
-	check(!memcmp(shared, from, LEN));
-}
-
-TEST(a_put_is_redirected)
-{
-	static char pinned[1000] __attribute__((aligned(8)));
-	void *to;
-
-	begin(0, 0);
-	check(!attr.state);
-	reexport(ALL, DD_EXPORT_REDIRECT, PAGE);
-	check(attr.state != NULL);
-	for (int i = 0; i < LEN; i++)
-		from[i] = 1 + i % 100;
-	check_eq(data_end(), 0);
-	check_eq(dd_put(mem, from, 64, 64, 0), 0);
-	check_eq(data_end(), 128);
-	attr.state->data_end = 0;
-	check_eq(dd_put(mem, from, 0, 64, 0), 0);
-	check_eq(data_end(), 0);
-	check_eq(dd_alloc(ex, PAGE, &to), 0);
-	redirected_to(to);
-	check_eq(dd_pin(ex, pinned + 4, 900), 0);
-	redirected_to(pinned + 8);
-	end();
-}
-
 TEST(bad_redirections)
 {
+	static char from[8] __attribute__((aligned(8)));
 	void *to;
 
 	begin(0, 0);
@@ -329,55 +177,6 @@ TEST(bad_redirections)
 }
 
 /* ---- tracked memory ----------------------------------------------------- */
-
-#define PAGES	70
-
-/* Whether pages @a and @b are reported, and none else; -1 for none. */
-static bool reported(char *at, int a, int b)
-{
-	uint64_t bits[2], want[2] = { 0, 0 };
-
-	memset(bits, 0xff, sizeof(bits));
-	if (a >= 0)
-		want[a / 64] |= 1ull << a % 64;
-	if (b >= 0)
-		want[b / 64] |= 1ull << b % 64;
-	return !dd_dirty(ex, at, PAGES * PAGE, bits) && !memcmp(bits, want, sizeof(bits));
-}
-
-TEST(changed_pages_are_found)
-{
-	uint64_t bits = ~0ull;
-	void *addr;
-	char *at;
-
-	begin(0, 0);
-	check_eq(dd_alloc_tracked(ex, PAGES * PAGE, &addr), 0);
-	at = addr;
-	check(reported(at, -1, -1));
-	at[3 * PAGE + 5] = 1;
-	at[69 * PAGE] = 1;
-	check(reported(at, 3, 69));
-	check(reported(at, -1, -1));
-	at[3 * PAGE] = 1;
-	at[4 * PAGE] = 1;
-	check_eq(dd_dirty(ex, at + 4 * PAGE, PAGE, &bits), 0);
-	check_eq(bits, 1);
-	check(reported(at, 3, -1));
-	/* What an importer puts is not reported. */
-	check_eq(dd_unexport(ex, segment), 0);
-	attr.addr = at;
-	check_eq(dd_export(ex, &attr, &segment), 0);
-	check_eq(dd_unimport(mem), 0);
-	check_eq(dd_import(im, owner(), attr.key_class, key, ALL, &mem), 0);
-	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	check_eq(at[0], 'x');
-	check(reported(at, -1, -1));
-	check_eq(dd_unexport(ex, segment), 0);
-	check_eq(dd_free(ex, at), 0);
-	check_eq(dd_dirty(ex, at, PAGE, &bits), -EINVAL);
-	end();
-}
 
 TEST(bad_tracking)
 {
@@ -405,25 +204,6 @@ TEST(bad_tracking)
 	check_eq(dd_dirty(ex, at, 2 * PAGE, &bits), 0);
 	check_eq(bits, 2);
 	end();
-}
-
-static int alloc_beyond_the_limit(int arg)
-{
-	const struct rlimit limit = { 1 << 16, 1 << 16 };
-	struct stat dev;
-	struct dd *h;
-	void *addr;
-
-	(void)arg;
-	return stat("/dev/dd", &dev) || setgroups(1, &dev.st_gid) ||
-	       setresuid(4321, 4321, 4321) || dd_open(&h) ||
-	       setrlimit(RLIMIT_MEMLOCK, &limit) ||
-	       dd_alloc_tracked(h, 1 << 20, &addr) != -EDQUOT;
-}
-
-TEST(tracked_memory_is_charged)
-{
-	child_run(child(alloc_beyond_the_limit, 0));
 }
 
 TEST(a_child_exports_nothing)

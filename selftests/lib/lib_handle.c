@@ -322,31 +322,3 @@ TEST(forked_child)
 	check_eq(fcntl(dd_fd(h), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	teardown();
 }
-
-TEST(stream_waits_for_ack)
-{
-	struct dd_msg msg;
-
-	setup(DD_TYPE_STREAM);
-	check_eq(request("1"), 0);
-	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
-	/* Deposited, its note withheld: sent, not placed. */
-	check_eq(request("2"), 0);
-	check_eq(dd_done(h, conn, DD_DONE_SENT, 0), 1);
-	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 0);
-	check_eq(dd_done(h, conn, DD_DONE_PLACED, 2 * MS), -ETIMEDOUT);
-	check_eq(request("3"), -ENOTREADY);
-	/* Consuming the first kicks the second into the list. */
-	check_eq(take(&msg), 0);
-	check_eq(msg.msgid, 1);
-	check(msg.send == ssend);
-	check_eq(msg.send_size, PAGE / 2);
-	check_eq(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER), 1);
-	check_eq(request("3"), 0);
-	check_eq(take(&msg), 0);
-	check_eq(msg.msgid, 2);
-	check_eq(take(&msg), 0);
-	check_eq(msg.msgid, 3);
-	check_eq(dd_done(h, conn, 2, 0), -EINVAL);
-	teardown();
-}

@@ -468,27 +468,6 @@ TEST(requests_notify_the_importer)
 	end_later();
 }
 
-TEST(unread_notes_are_limited)
-{
-	uint64_t word = 6;
-	struct dd_mem *m;
-
-	begin_later();
-	m = import_noted(2);
-	begun(dd_put_async(m, &word, 8, 0, 0, list));
-	begun(dd_put_async(m, &word, 8, 8, 0, list));
-	check_eq(dd_fence(m, -1), 0);
-	check_eq(dd_put_async(m, &word, 8, 16, 0, list), -EAGAIN);
-	/* Requests without a note go on. */
-	check_eq(dd_put(m, &word, 8, 16, 0), 0);
-	done(DD_OP_PUT, 0, 8);
-	begun(dd_put_async(m, &word, 8, 16, 0, list));
-	done(DD_OP_PUT, 8, 8);
-	done(DD_OP_PUT, 16, 8);
-	check_eq(dd_unimport(m), 0);
-	end_later();
-}
-
 TEST(a_pending_import_can_be_ended)
 {
 	struct dd_export_desc desc;
@@ -631,64 +610,6 @@ TEST(a_child_imports_nothing)
 	check_eq(dd_export(ex, &later, &s), 0);
 	check_eq(wait_up(m), 0);
 	check_eq(dd_unimport(m), 0);
-	end_later();
-}
-
-/* A registrar that knows one name, of the last export. It ends at the DELETE of that. */
-static void *keep_names(void *arg)
-{
-	struct dd_registrar_call c = { 0 };
-	uint64_t generation = 0;
-	int names = *(int *)arg;
-
-	while (read(names, &c, sizeof(c)) == sizeof(c) && c.op != DD_REGISTRAR_DELETE) {
-		struct dd_registrar_answer a = { .call = c.call, .node = dd_node(im) };
-
-		if (c.op == DD_REGISTRAR_ADD)
-			generation = c.generation;
-		else if (c.flags & DD_IMPORT_FRESH)
-			a.error = EXDEV;
-		a.generation = generation;
-		if (write(names, &a, sizeof(a)) != sizeof(a))
-			return "no answer";
-	}
-	return c.op == DD_REGISTRAR_DELETE ? NULL : "no call";
-}
-
-TEST(a_registrar_finds_the_segment)
-{
-	pthread_t t;
-	void *result;
-	uint64_t s;
-	int names;
-
-	begin_later();
-	later.key_class = wish.key_class = DD_KEY_REGISTERED;
-	check_eq(dd_import_begin(im, &wish, &mem), -EINVAL);
-	wish.flags = 0;
-	check_eq(outcome(&wish), -EHOSTDOWN);
-	check_eq(dd_export(ex, &later, &s), -EHOSTDOWN);
-	if (!far) {
-		struct dd_mem *m;
-
-		names = ioctl(dd_fd(im), DD_IOC_REGISTRAR, 0);
-		check(names >= 0);
-		check_eq(pthread_create(&t, NULL, keep_names, &names), 0);
-		check_eq(dd_export(ex, &later, &s), 0);
-		/* Where the segment is, the registrar knows better. */
-		wish.node = 4000;
-		check_eq(dd_import(im, 4000, wish.key_class, wish.key, ALL, &m), 0);
-		check_eq(dd_mem_size(m), PAGE);
-		check_eq(dd_put(m, "x", 1, 0, 0), 0);
-		check_eq(dd_unimport(m), 0);
-		check_eq(outcome(&wish), 0);
-		wish.flags = DD_IMPORT_FRESH;
-		check_eq(outcome(&wish), -EXDEV);
-		check_eq(dd_unexport(ex, s), 0);
-		check_eq(pthread_join(t, &result), 0);
-		check(!result);
-		close(names);
-	}
 	end_later();
 }
 

@@ -215,64 +215,6 @@ TEST(the_owner_decides)
 	end();
 }
 
-TEST(notes_are_read)
-{
-	struct dd_list_record rec;
-	uint64_t was;
-	int fd;
-
-	begin(1, DD_NOTIFY_IF_ASKED);
-	fd = dd_list_fd(ex, attr.list);
-	check(fd >= 0);
-	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	check_eq(dd_put(mem, "x", 1, 33, 0), 0);
-	check_eq(read(fd, &rec, sizeof(rec)), -1);
-	check_eq(errno, EAGAIN);
-	check_eq(dd_put(mem, "x", 1, 33, DD_PUT_NOTIFY), 0);
-	check_eq(dd_cas(mem, 8, 8, 0, 1, &was, DD_PUT_NOTIFY), 0);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(rec.cookie, 77);
-	check_eq(rec.offset, 33);
-	check_eq(rec.count, 1);
-	check_eq(rec.node, dd_node(im));
-	check_eq(rec.op, DD_OP_PUT);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(rec.op, DD_OP_CAS);
-	/* A window of notes, one that is withheld, and then a refusal. */
-	for (int i = 0; i < 5; i++)
-		check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
-	check_eq(dd_put(mem, "x", 1, 0, 0), -EBUSY);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
-	close(fd);
-	end();
-}
-
-TEST(notes_with_bytes)
-{
-	struct dd_list_record rec;
-	char bytes[65] = "";
-	int fd;
-
-	begin(1, DD_NOTIFY_IF_ASKED);
-	fd = dd_list_fd(ex, attr.list);
-	check(fd >= 0);
-	check_eq(dd_note(mem, bytes, 65), -ERANGE);
-	for (int i = 0; i < 4; i++)
-		check_eq(dd_note(mem, bytes, 64 - i), 0);
-	check_eq(dd_note(mem, bytes, 1), -EAGAIN);
-	for (int i = 0; i < 4; i++) {
-		check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-		check_eq(rec.op, DD_OP_NOTE);
-		check_eq(rec.count, 64 - i);
-	}
-	check_eq(dd_note(mem, bytes, 0), 0);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(rec.count, 0);
-	close(fd);
-	end();
-}
-
 /* Refused at once on one node, and as a rule later by another node. */
 static int64_t put_refused(void)
 {
@@ -500,46 +442,6 @@ TEST(a_key_names_the_segment)
 	check_eq(dd_import(im, owner(), DD_KEY_ID, attr.key, ALL, &m), 0);
 	check_eq(dd_mem_key(m, found), owner());
 	check(!memcmp(found, attr.key, sizeof(found)));
-	end();
-}
-
-TEST(a_key_with_the_process_id)
-{
-	int32_t pid;
-
-	begin(0, 0);
-	pid = dd_pid(ex);
-	check_eq(pid, getpid());
-	attr.key_class = DD_KEY_BUFFER;
-	memset(attr.key, 0, sizeof(attr.key));
-	memcpy(attr.key, &pid, sizeof(pid));
-	attr.key[4] = 7;
-	check_eq(dd_unexport(ex, segment), 0);
-	check_eq(dd_export(ex, &attr, &segment), 0);
-	check_eq(dd_unimport(mem), 0);
-	check_eq(dd_import(im, owner(), DD_KEY_BUFFER, attr.key, ALL, &mem), 0);
-	attr.key[0] ^= 1;
-	check_eq(dd_export(ex, &attr, &segment), -EINVAL);
-	end();
-}
-
-TEST(lists_end)
-{
-	struct dd_list_record rec;
-	int fd;
-
-	begin(1, DD_NOTIFY_IF_ASKED);
-	fd = dd_list_fd(ex, attr.list);
-	check(fd >= 0);
-	check_eq(dd_list_end(ex, attr.list), 0);
-	/* The segment uses it. */
-	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(dd_unexport(ex, segment), 0);
-	check_eq(read(fd, &rec, sizeof(rec)), 0);
-	check_eq(dd_list_end(ex, attr.list), -ENOENT);
-	check_eq(dd_list_end(ex, 0), -ENOENT);
-	check_eq(close(fd), 0);
 	end();
 }
 

@@ -88,23 +88,6 @@ TEST(notes_move_while_a_list_grows)
 	end();
 }
 
-TEST(a_withheld_note_follows_when_its_slot_is_read)
-{
-	struct dd_note note;
-	int i;
-
-	begin_notes();
-	for (i = 0; i <= WINDOW; i++)
-		check_eq(dd_put(mem, "a", 1, i, 0), 0);
-	check_eq(dd_put(mem, "a", 1, 0, 0), -EBUSY);
-	for (i = 0; i <= WINDOW; i++) {
-		check(ddi_note_get(ex, list, &note));
-		check_eq(note.offset, i);
-	}
-	check(!ddi_note_get(ex, list, &note));
-	end();
-}
-
 static int count[MANY + 1];
 
 static void *read_notes(void *end)

@@ -46,82 +46,6 @@ TEST_F(far, the_last_word_may_cross_a_page)
 	ASSERT_OK(mem_end(&self->ex, s.segment));
 }
 
-/* A request by the address of memory that is, or was, that of region @id. */
-static int by_address(FIXTURE_DATA(far) *self, __u8 opcode, __u32 id, char *at, __u64 len)
-{
-	const struct dd_sqe sqe = {
-		.opcode = opcode, .flags = DD_SQE_UNWIRED | DD_SQE_REGION, .region = id,
-		.src = (uintptr_t)at, .len = len,
-	};
-
-	return mem_op(&self->im, &self->i, &sqe) == 1 && !result(self) ? 0 : -1;
-}
-
-/* Bytes that were copied before they were sent, because their memory is not wired. */
-static long long copied(void)
-{
-	return reported("dd1", "peer show 2", ".counters.\"tx_copied\"");
-}
-
-TEST_F(far, an_address_means_what_is_mapped_there)
-{
-	char *own = mmap(NULL, MEM_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			 -1, 0);
-	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)own,
-				   .length = MEM_LEN };
-	long long before = copied();
-	pid_t pid;
-	int i;
-
-	ASSERT_NE(MAP_FAILED, own);
-	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_REGION_PIN, &p));
-	for (i = 0; i < 4; i++) {
-		/* The same pages: read-only, read-only before, and shared with a child. */
-		if (i == 1 || i == 2) {
-			ASSERT_EQ(0, mprotect(own, MEM_LEN, i == 1 ? PROT_READ :
-					      PROT_READ | PROT_WRITE));
-		} else {
-			pid = fork_child();
-			if (!pid)
-				_exit(0);
-			ASSERT_CHILD_OK(pid);
-			pattern(own, MEM_LEN, i);
-		}
-		memset(self->em.at, 0, MEM_LEN);
-		ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, MEM_LEN));
-		EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
-		if (i == 1) {
-			EXPECT_ERR(EFAULT, by_address(self, DD_OP_GET, p.region, own, PAGE));
-			continue;
-		}
-		memset(self->em.at, i, PAGE);
-		ASSERT_OK(by_address(self, DD_OP_GET, p.region, own, PAGE));
-		EXPECT_EQ(0, memcmp(own, self->em.at, PAGE));
-	}
-	EXPECT_EQ(before, copied());
-	/* Another page, and another mapping. */
-	ASSERT_EQ(0, madvise(own + PAGE, PAGE, MADV_DONTNEED));
-	pattern(own + PAGE, PAGE, 4);
-	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, PAGE));
-	EXPECT_EQ(before, copied());
-	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own + PAGE, PAGE));
-	EXPECT_EQ(0, memcmp(own + PAGE, self->em.at, PAGE));
-	EXPECT_EQ(before + PAGE, copied());
-	ASSERT_EQ(own, mmap(own, MEM_LEN, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-	pattern(own, MEM_LEN, 5);
-	ASSERT_OK(by_address(self, DD_OP_PUT, p.region, own, MEM_LEN));
-	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
-	/* Enough to pin it, see net_pins; a kernel without MMU notifiers copies it. */
-	before += PAGE;
-	EXPECT_TRUE(copied() == before || copied() == before + MEM_LEN);
-	memset(self->em.at, 6, MEM_LEN);
-	ASSERT_OK(by_address(self, DD_OP_GET, p.region, own, MEM_LEN));
-	EXPECT_EQ(0, memcmp(own, self->em.at, MEM_LEN));
-	munmap(own, MEM_LEN);
-	EXPECT_ERR(EFAULT, by_address(self, DD_OP_PUT, p.region, own, PAGE));
-}
-
 TEST_F(far, many_gets_are_under_way)
 {
 	struct dd_sqe sqe = {
@@ -429,34 +353,6 @@ TEST_F(far, notes_bring_their_payloads_in_order)
 		ASSERT_EQ(0, self->em.at[k]);
 }
 
-TEST_F(far, inhibition_refuses_put_and_cas_and_tells_the_importer)
-{
-	struct dd_segment_info info = { .size = sizeof(info), .segment = self->s.segment };
-	static char large[100000];
-	char b[8] = "12345678";
-
-	memset(large, 'x', sizeof(large));
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
-	ASSERT_EQ(1, put(self, b, 0, 8, DD_SQE_NOTIFY));
-	EXPECT_EQ(EACCES, result(self));
-	ASSERT_EQ(1, put(self, large, 0, sizeof(large), 0));
-	EXPECT_EQ(EACCES, result(self));
-	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, 0));
-	EXPECT_EQ(EACCES, result(self));
-	ASSERT_EQ(1, mem_note(&self->im, &self->i, "refused", 7));
-	EXPECT_EQ(EACCES, result(self));
-	ASSERT_EQ(1, get(self, b, 0, 8));
-	EXPECT_EQ(0, result(self));
-	EXPECT_EQ(0, memcmp(b, "\0\0\0\0\0\0\0", 8));
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	EXPECT_EQ(4, info.refused_inhibit);
-	EXPECT_EQ(1, info.total);
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
-	ASSERT_EQ(1, put(self, large, 0, sizeof(large), 0));
-	EXPECT_EQ(0, result(self));
-	EXPECT_EQ(0, memcmp(self->em.at, large, sizeof(large)));
-}
-
 struct toggle {
 	const struct raw *r;
 	__u64 segment;
@@ -517,39 +413,6 @@ TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
 	t.over = true;
 	pthread_join(thread, NULL);
 	TH_LOG("%u of %u messages refused in the middle", refused, i);
-}
-
-/* Also if the nodes were made in a pid namespace, whose processes have other numbers outside. */
-TEST_F(far, process_ids_are_those_of_the_nodes)
-{
-	struct dd_importer one = {};
-	struct dd_segment_info info = {
-		.size = sizeof(info), .segment = self->s.segment, .count = 1,
-		.importers = (uintptr_t)&one,
-	};
-	struct dd_info own = { .size = sizeof(own) };
-
-	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_INFO, &own));
-	EXPECT_EQ(getpid(), own.pid);
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	ASSERT_EQ(1, info.count);
-	EXPECT_EQ(getpid(), one.pid);
-}
-
-TEST_F(far, bytes_are_right_with_loss)
-{
-	static char from[BULK], to[BULK];
-	int i;
-
-	ASSERT_EQ(0, lose_packets());
-	for (i = 0; i < dd_count(20); i++) {
-		pattern(from, sizeof(from), i);
-		ASSERT_EQ(1, put(self, from + i, i, sizeof(from) - 100, 0));
-		ASSERT_EQ(1, get(self, to, i, sizeof(from) - 100));
-		ASSERT_EQ(0, result(self));
-		ASSERT_EQ(0, memcmp(from + i, to, sizeof(from) - 100));
-	}
-	EXPECT_EQ(0, lose_none());
 }
 
 DD_TEST_MAIN
