@@ -72,7 +72,7 @@ $(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): LDFLAGS += \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/rmem/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o harness/tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o harness/worker.o harness/tap.o) \
 		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash

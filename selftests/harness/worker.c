@@ -30,7 +30,6 @@
 
 /* Accounts of the guest; see selftests/vm/image.sh. */
 #define ALICE		1000
-#define BOB		1001
 #define GROUP_DD	900
 #define LIMIT		(8 << 20)	/* of memory that a user may lock */
 #define COMMAND		1024
@@ -50,10 +49,15 @@ struct ask {
 	long a, b, c;
 };
 
+struct answer {
+	long ret;
+	int error;
+};
+
 static int nursery = -1;
 
 /* Go to node 2. */
-static void go_far(void)
+void go_far(void)
 {
 	const char *netns = getenv("DDP_PEER_NETNS");
 	char path[64];
@@ -87,8 +91,8 @@ static bool ordinary(void)
 
 static void __attribute__((noreturn)) work(int fd, enum where where)
 {
+	struct answer answer = { 0 };
 	struct ask ask;
-	long ret = 0;
 
 	if (where == THERE && far)
 		go_far();
@@ -98,9 +102,11 @@ static void __attribute__((noreturn)) work(int fd, enum where where)
 		become(ALICE);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The first result says that the process belongs to its user, which may kill it. */
-	while (TEMP_FAILURE_RETRY(write(fd, &ret, sizeof(ret))) == sizeof(ret) &&
-	       TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask))
-		ret = ask.job(ask.a, ask.b, ask.c);
+	while (TEMP_FAILURE_RETRY(write(fd, &answer, sizeof(answer))) == sizeof(answer) &&
+	       TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask)) {
+		answer.ret = ask.job(ask.a, ask.b, ask.c);
+		answer.error = errno;
+	}
 	_exit(0);
 }
 
@@ -190,13 +196,19 @@ void worker_begin(struct worker *w, job_t job, long a, long b, long c)
 	check_eq(write(w->control, &ask, sizeof(ask)), sizeof(ask));
 }
 
+static bool answered(struct worker *w, struct answer *a)
+{
+	return TEMP_FAILURE_RETRY(read(w->control, a, sizeof(*a))) == sizeof(*a);
+}
+
 long worker_result(struct worker *w)
 {
-	long ret = -1;
+	struct answer a = { .ret = -1 };
 
-	if (TEMP_FAILURE_RETRY(read(w->control, &ret, sizeof(ret))) != sizeof(ret))
+	if (!answered(w, &a))
 		check(!"the worker answers");
-	return ret;
+	errno = a.error;
+	return a.ret;
 }
 
 long worker_do(struct worker *w, job_t job, long a, long b, long c)
@@ -207,11 +219,11 @@ long worker_do(struct worker *w, job_t job, long a, long b, long c)
 
 long worker_end_result(struct worker *w)
 {
-	long ret = 1000;
+	struct answer a;
 
-	if (TEMP_FAILURE_RETRY(read(w->control, &ret, sizeof(ret))) == sizeof(ret)) {
+	if (answered(w, &a)) {
 		worker_end(w);
-		return ret;
+		return a.ret;
 	}
 	worker_forget(w);
 	return 1000;
@@ -334,13 +346,18 @@ static long job_run(long a, long b, long c)
 	return run(command);
 }
 
-int root_run(const char *shell)
+int run_at(enum where where, const char *shell)
 {
-	struct worker *root = worker_new(ROOT);
+	struct worker *w = worker_new(where);
 	int status;
 
 	snprintf(command, COMMAND, "%s", shell);
-	status = worker_do(root, job_run, 0, 0, 0);
-	worker_forget(root);
+	status = worker_do(w, job_run, 0, 0, 0);
+	worker_forget(w);
 	return status;
+}
+
+int root_run(const char *shell)
+{
+	return run_at(ROOT, shell);
 }

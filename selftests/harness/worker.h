@@ -32,12 +32,17 @@ enum where {
 	ROOT,		/* of this node */
 };
 
+#define BOB	1001	/* the user of STRANGER; see selftests/vm/image.sh */
+
+/* Leave for node 2. */
+void go_far(void);
+
 struct worker;
 
 /* A new process. Called before any call of the library in this one. */
 struct worker *worker_new(enum where where);
 
-/* Call a function in a worker, and return its result. */
+/* Call a function in a worker, and return its result; errno is that of the worker. */
 typedef long (*job_t)(long a, long b, long c);
 long worker_do(struct worker *w, job_t job, long a, long b, long c);
 
@@ -69,8 +74,9 @@ void fill(int *words, long n, int seed);
 /* Nanoseconds, of a clock that is never set back. */
 long now_ns(void);
 
-/* The status of a shell command, of this process or of root. */
+/* The status of a shell command, of this process, another one, or root. */
 int run(const char *shell);
+int run_at(enum where where, const char *shell);
 int root_run(const char *shell);
 
 #endif /* _DD_TESTS_WORKER_H */

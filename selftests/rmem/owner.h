@@ -7,43 +7,26 @@
 #ifndef _RMEM_OWNER_H
 #define _RMEM_OWNER_H
 
-#include <stdbool.h>
-
 #include "rmem.h"
-#include "tap.h"
-
-#define PAGE	4096
-#define BOARD	(64 * PAGE)
+#include "worker.h"
 
 /* Memory that this process and the owner share; the owner exports parts of it. */
-extern char *board;
-
-/* The owner is at node 2, this process at node 1. */
-extern bool far;
+#define shared	((char *)board)
+#define SHARED	(64 * PAGE)
 
 int owner_node(void);
 
 int own_node(void);
 
-#define STRANGER_UID	12345
+#define STRANGER_UID	BOB
 
-enum worker_id {
-	OWNER,		/* at the other node if there is one */
-	SPARE,		/* becomes the owner after SIGKILL */
-	STRANGER,	/* another user of this node */
-	WORKERS,
-};
-
-/*
- * Make these processes, once. Called before any call of rmem.h: on User-Mode Linux a child
- * that maps memory where its parent has memory may see the parent's.
- */
+/* Make the processes, once. Called before any call of rmem.h. */
 void owner_start(void);
 
-/* Which of them makes the calls below. */
-void owner_be(enum worker_id id);
+/* Which of them makes the calls below: the owner, THERE, or STRANGER. */
+void owner_be(enum where id);
 pid_t owner_pid(void);
-void owner_kill(int sig);
+void owner_kill(int sig);	/* another one takes its place after SIGKILL */
 
 /* All segments are revoked, and descriptors given up. */
 void owner_end(void);
@@ -73,11 +56,8 @@ int owner_note(rm_seg_t seg, struct rm_note *note);
 void owner_read(rm_seg_t seg);
 int owner_noted(struct rm_note *note);
 
-/* Export the board as a clerk does its registry; the second call ends that. */
+/* Export the memory as a clerk does its registry; the second call ends that. */
 int owner_forge(void);
-
-/* The status of a shell command, at the other node if @there. */
-int run(const char *command, bool there);
 
 /*
  * Start a name clerk, at the other node if @there, and wait for its first line: clerk_said.

@@ -88,7 +88,7 @@ TEST(children_of_fork)
 		      rm_write_block(rd, 8, "child", 6, 0) || rm_fence(rd, -1));
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
-	check(!strcmp(board + 8, "child"));
+	check(!strcmp(shared + 8, "child"));
 	check_eq(rm_write(rd, 0, 4, 0), 0);
 	check_eq(rm_fence(rd, -1), 0);
 	check_eq(rm_unimport(rd), 0);

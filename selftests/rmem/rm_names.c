@@ -223,12 +223,12 @@ TEST(RM_34_RM_36_clerks_import_the_segments_of_others)
 	snprintf(filter, sizeof(filter),
 		 "ddctl -j import | jq -e 'any(.pid == %d and .peer_node == 2)' >/dev/null",
 		 clerks[0]);
-	check_eq(run(filter, false), 0);
+	check_eq(run(filter), 0);
 	/* To reply, the other one has imported the segment of this one. */
 	snprintf(filter, sizeof(filter),
 		 "ddctl -j import | jq -e 'any(.pid == %d and .peer_node == 1)' >/dev/null",
 		 clerks[1]);
-	check_eq(run(filter, true), 0);
+	check_eq(run_at(THERE, filter), 0);
 	check_eq(dd_import(h, 2, DD_KEY_WELL_KNOWN, well_known, DD_CAN_GET, &mem), 0);
 	dd_unimport(mem);
 	end();
@@ -290,7 +290,7 @@ TEST(the_other_clerk_is_absent)
 	rm_mr[0] = 5;
 	check_eq(rm_write(rd, 0, 4, 0), 0);
 	check_eq(rm_fence(rd, -1), 0);
-	check_eq(*(uint32_t *)board, 5);
+	check_eq(*(uint32_t *)shared, 5);
 	check_eq(rm_unimport(rd), 0);
 	end();
 }
@@ -367,7 +367,7 @@ static void end_segment(void)
 
 static void cut(bool on)
 {
-	check_eq(run(on ? "ip link set eth0 down" : "ip link set eth0 up", true), 0);
+	check_eq(run_at(THERE, on ? "ip link set eth0 down" : "ip link set eth0 up"), 0);
 }
 
 static void check_fence(int ms, int error)
@@ -454,7 +454,7 @@ TEST(a_silent_node_delays_no_other_call)
 
 TEST(RM_11_RM_14_accepted_is_not_delivered)
 {
-	uint32_t *words = (uint32_t *)board;
+	uint32_t *words = (uint32_t *)shared;
 
 	begin_segment();
 	words[1] = 22;
@@ -475,7 +475,7 @@ TEST(RM_11_RM_14_accepted_is_not_delivered)
 /* A value that counts up is read with a time limit, until its node is silent. */
 TEST(RM_30_a_silent_node_is_detected)
 {
-	uint32_t *count = (uint32_t *)board, reads = 0;
+	uint32_t *count = (uint32_t *)shared, reads = 0;
 
 	begin_segment();
 	*count = 1;
@@ -502,14 +502,14 @@ TEST(RM_10_RM_29_stale_requests_are_refused_there)
 	cut(true);
 	owner_kill(SIGKILL);
 	check(owner_export("seg", 0, PAGE, RM_ALL, RM_NEVER) >= 0);
-	memset(board, 7, PAGE);
+	memset(shared, 7, PAGE);
 	rm_mr[0] = 11;
 	check_eq(rm_write(rd, 0, 4, 0), 0);
 	check_eq(rm_read(rd, 4, 4, own, 4, 0), 0);
 	check_fence(100, ETIMEDOUT);
 	cut(false);
 	check_fence(-1, ESTALE);
-	check_eq(*(uint32_t *)board, 0x07070707);
+	check_eq(*(uint32_t *)shared, 0x07070707);
 	check_eq(((uint32_t *)local)[1], 0);
 	check_eq(rm_unimport(rd), 0);
 	check_eq(rm_import("seg", 2, 0, &rd), 0);
@@ -526,13 +526,13 @@ static const struct registry_head honest = { .magic = REGISTRY_MAGIC, .slots = 6
 /* The registry that the owner exports instead of a clerk. */
 static struct registry_head *forged(void)
 {
-	return (struct registry_head *)board;
+	return (struct registry_head *)shared;
 }
 
 static void begin_forged(void)
 {
 	owner_start();
-	memset(board, 0, BOARD);
+	memset(shared, 0, SHARED);
 	*forged() = honest;
 	check_eq(owner_forge(), 0);
 	clerks[0] = clerk_start("", 0, false);
@@ -543,7 +543,7 @@ static void begin_forged(void)
 static void end_forged(void)
 {
 	check_eq(owner_forge(), 0);
-	memset(board, 0, BOARD);
+	memset(shared, 0, SHARED);
 	clerks[1] = clerk_start("", 0, true);
 	check(owner_export("name", 0, 64, RM_ALL, RM_NEVER) >= 0);
 	check_eq(rm_import("name", 2, RM_LOOKUP, &rd), 0);
@@ -553,7 +553,7 @@ static void end_forged(void)
 
 static struct record *record_of(const char *name)
 {
-	return (struct record *)(board + registry_record(&honest, registry_hash(&honest, name)));
+	return (struct record *)(shared + registry_record(&honest, registry_hash(&honest, name)));
 }
 
 static void forge(const char *name, uint64_t generation, uint64_t length)
@@ -561,7 +561,7 @@ static void forge(const char *name, uint64_t generation, uint64_t length)
 	char padded[REGISTRY_NAME] = "";
 
 	strcpy(padded, name);
-	memset(board + sizeof(honest), 0, 64 * sizeof(struct record));
+	memset(shared + sizeof(honest), 0, 64 * sizeof(struct record));
 	check_eq(registry_add(forged(), padded, generation, length), 0);
 }
 
@@ -603,7 +603,7 @@ static uint64_t generation_there(void)
 	unsigned long long generation = 0;
 	FILE *f;
 
-	check_eq(run("ddctl -j segment | jq '.[].generation' >/tmp/rm_names", true), 0);
+	check_eq(run_at(THERE, "ddctl -j segment | jq '.[].generation' >/tmp/rm_names"), 0);
 	f = fopen("/tmp/rm_names", "r");
 	check(f && fscanf(f, "%llu", &generation) == 1);
 	if (f)
@@ -643,11 +643,11 @@ TEST(forged_records_of_a_registry)
 	check_eq(outcome("name"), ENOENT);
 	forge(longest, 0, 64);
 	check_eq(outcome(longest), EPROTO);
-	memset(board + registry_name(&honest, 0), 'x', 64 * REGISTRY_NAME);
+	memset(shared + registry_name(&honest, 0), 'x', 64 * REGISTRY_NAME);
 	check_eq(outcome(longest), ENOENT);
 	/* No search has an end. */
 	for (i = 0; i < 64; i++)
-		((struct record *)(board + sizeof(honest)))[i].slot.state = i % 2 ? 9 : 1;
+		((struct record *)(shared + sizeof(honest)))[i].slot.state = i % 2 ? 9 : 1;
 	check_eq(outcome("name"), ENOENT);
 	end_forged();
 }

@@ -28,12 +28,12 @@ struct rm_note note;
 void begin(int rights, int policy)
 {
 	owner_start();
-	local = mmap(NULL, BOARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	local = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	check(local != MAP_FAILED);
-	seg = owner_export("seg", 0, BOARD, rights, policy);
+	seg = owner_export("seg", 0, SHARED, rights, policy);
 	check(seg >= 0);
 	check_eq(rm_import("seg", owner_node(), rights & RM_ALL, &rd), 0);
-	own = rm_export(NULL, local, BOARD, 0, RM_CONDITIONAL);
+	own = rm_export(NULL, local, SHARED, 0, RM_CONDITIONAL);
 	check(own >= 0);
 }
 
@@ -41,7 +41,7 @@ void end(void)
 {
 	check_eq(rm_unimport(rd), 0);
 	check_eq(rm_revoke(own), 0);
-	munmap(local, BOARD);
+	munmap(local, SHARED);
 	owner_end();
 }
 
@@ -65,7 +65,7 @@ TEST(RM_1_parts_of_memory)
 	check_eq(rm_size(low), 64);
 	check_eq(rm_write_block(low, 32, "overlaps", 8, 0), 0);
 	check_eq(rm_fence(low, -1), 0);
-	check(!memcmp(board + 36, "overlaps", 8));
+	check(!memcmp(shared + 36, "overlaps", 8));
 	check_eq(rm_read(high, 0, 8, own, 0, 0), 0);
 	check_eq(rm_fence(high, -1), 0);
 	check(!memcmp(local, "overlaps", 8));
@@ -84,7 +84,7 @@ static bool shown(bool there, const char *what, const char *filter)
 	char line[512];
 
 	snprintf(line, sizeof(line), "ddctl -j %s | jq -e '%s' >/dev/null", what, filter);
-	return !run(line, there && far);
+	return !run_at(there ? THERE : HERE, line);
 }
 
 /* The kernel has the descriptor, programs have a number. */
@@ -93,7 +93,7 @@ TEST(RM_2_descriptors)
 	char filter[256];
 
 	begin(RM_READ | RM_WRITE, RM_ALWAYS);
-	check_eq(rm_size(rd), BOARD);
+	check_eq(rm_size(rd), SHARED);
 	check(shown(true, "segment", "any(.key == \"seg\" and .length == 262144 and "
 		    ".rights == \"put,get\" and .policy == \"always\" and .generation > 0)"));
 	snprintf(filter, sizeof(filter), "any(.pid == %d and .peer_node == %d and "
@@ -149,7 +149,7 @@ TEST(RM_3_rights_of_importers)
 	check_errno(owner_import("granted", owner_node(), RM_READ), EACCES);
 	other = owner_import("granted", owner_node(), RM_WRITE);
 	check(other >= 0);
-	owner_be(OWNER);
+	owner_be(THERE);
 	check_eq(owner_grant(s, own_node(), geteuid(), 0), 0);
 	/* Another node processes that a little later. */
 	while (!rm_write(d, 0, 4, 0) && !rm_fence(d, -1))
@@ -160,7 +160,7 @@ TEST(RM_3_rights_of_importers)
 	/* The other importer has its rights. */
 	owner_be(STRANGER);
 	check_eq(owner_write(other, 8, 77, 0), 0);
-	check_eq(*(uint32_t *)(board + 8), 77);
+	check_eq(*(uint32_t *)(shared + 8), 77);
 	check_eq(rm_unimport(d), 0);
 	end();
 }
@@ -192,10 +192,10 @@ TEST(RM_4_names_and_revocation)
 	check_eq(owner_revoke(s), 0);
 	check_errno(owner_revoke(s), EBADF);
 	check_eq(owner_revoke(seg), 0);
-	memset(board, 0, PAGE);
+	memset(shared, 0, PAGE);
 	check_errno(rm_write(rd, 0, 4, 0), ESTALE);
 	check_errno(rm_read(rd, 0, 4, own, 0, 0), ESTALE);
-	check_eq(board[0], 0);
+	check_eq(shared[0], 0);
 	check_errno(rm_import("seg", owner_node(), RM_LOOKUP, &d), ENOENT);
 	end();
 }
@@ -237,19 +237,19 @@ TEST(RM_5_pinned_pages_count_until_they_are_unpinned)
 
 	begin(RM_ALL, RM_NEVER);
 	owner_be(STRANGER);
-	a = owner_export("a", 0, BOARD, RM_ALL, RM_NEVER);
+	a = owner_export("a", 0, SHARED, RM_ALL, RM_NEVER);
 	check(a >= 0);
 	/* There is room for both, and then for half of one less. */
 	do {
 		space += PAGE;
 		check_eq(owner_limit(space), 0);
-		b = owner_export("b", 0, BOARD, RM_ALL, RM_NEVER);
-	} while (b < 0 && space < BOARD * 64);
+		b = owner_export("b", 0, SHARED, RM_ALL, RM_NEVER);
+	} while (b < 0 && space < SHARED * 64);
 	check_eq(owner_revoke(b), 0);
-	check_eq(owner_limit(space - BOARD / 2), 0);
-	check_errno(owner_export("b", 0, BOARD, RM_ALL, RM_NEVER), EDQUOT);
+	check_eq(owner_limit(space - SHARED / 2), 0);
+	check_errno(owner_export("b", 0, SHARED, RM_ALL, RM_NEVER), EDQUOT);
 	check_eq(owner_unpin(a), 0);
-	b = owner_export("b", 0, BOARD, RM_ALL, RM_NEVER);
+	b = owner_export("b", 0, SHARED, RM_ALL, RM_NEVER);
 	check(b >= 0);
 	check_errno(owner_pin(a), EDQUOT);
 	check_eq(owner_revoke(b), 0);
@@ -270,7 +270,7 @@ TEST(RM_5_unpinned_segments_cannot_be_used)
 	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
 	rm_mr[0] = 55;
 	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(*(uint32_t *)board, 55);
+	check_eq(*(uint32_t *)shared, 55);
 	end();
 }
 
@@ -290,7 +290,7 @@ TEST(RM_6_writes_are_inhibited)
 	pthread_t poller;
 
 	begin(RM_ALL, RM_NEVER);
-	strcpy(board, "frozen");
+	strcpy(shared, "frozen");
 	check_eq(owner_inhibit(seg, 1), 0);
 	check_errno(owner_inhibit(seg, 2), EINVAL);
 	/* On one node the call itself is refused, between nodes the fence reports it. */
@@ -300,7 +300,7 @@ TEST(RM_6_writes_are_inhibited)
 	check_eq(rm_fence(rd, -1), 0);
 	check(rm_cas(rd, 0, own, 0, 0, 0) == (far ? 0 : -1));
 	check_eq(rm_fence(rd, -1), far ? -1 : 0);
-	check(!strcmp(board, "frozen"));
+	check(!strcmp(shared, "frozen"));
 	check_eq(fenced(rm_read(rd, 0, 7, own, 0, 0)), 0);
 	check(!strcmp(local, "frozen"));
 	check(shown(true, "segment", "any(.key == \"seg\" and .inhibit and .refused_inhibit == 2)"));
@@ -309,12 +309,12 @@ TEST(RM_6_writes_are_inhibited)
 	check_eq(pthread_create(&poller, NULL, poll_writes, NULL), 0);
 	while (polls < 3)
 		usleep(1000);
-	check_eq(board[64], 0);
+	check_eq(shared[64], 0);
 	check_eq(owner_inhibit(seg, 0), 0);
 	pthread_join(poller, NULL);
-	check(!strcmp(board + 64, "polled"));
+	check(!strcmp(shared + 64, "polled"));
 	check_eq(fenced(rm_write_block(rd, 0, "thawed", 7, 0)), 0);
-	check(!strcmp(board, "thawed"));
+	check(!strcmp(shared, "thawed"));
 	end();
 }
 
@@ -359,7 +359,7 @@ TEST(RM_6_refusals_are_counted)
 
 	begin(RM_ALL, RM_NEVER);
 	check_eq(rm_revoke(own), 0);
-	own = rm_export("own", local, BOARD, RM_WRITE, RM_NEVER);
+	own = rm_export("own", local, SHARED, RM_WRITE, RM_NEVER);
 	check(own >= 0);
 	d = owner_import("own", far ? own_node() : -1, RM_WRITE);
 	check(d >= 0);
@@ -459,7 +459,7 @@ TEST(RM_7_operations_need_no_privilege)
 	d = owner_import("open", owner_node(), RM_WRITE);
 	check(d >= 0);
 	check_eq(owner_write(d, 16, 1234, 0), 0);
-	check_eq(*(uint32_t *)(board + 16), 1234);
+	check_eq(*(uint32_t *)(shared + 16), 1234);
 	end();
 }
 
@@ -475,14 +475,14 @@ TEST(RM_8_message_registers)
 	memset(rm_mr, 0, sizeof(rm_mr));
 	check_eq(rm_fence(rd, -1), 0);
 	for (i = 0; i < RM_REGISTERS; i++)
-		check_eq(((uint32_t *)(board + 12))[i], 1000 + i);
+		check_eq(((uint32_t *)(shared + 12))[i], 1000 + i);
 	check_errno(rm_write(rd, 0, 41, 0), EINVAL);
 	check_errno(rm_write(rd, 0, 4, 4), EINVAL);
 	check_eq(fenced(rm_write(rd, 0, 0, 0)), 0);
 	end();
 }
 
-static void fill(char *p, size_t n, int seed)
+static void fill_bytes(char *p, size_t n, int seed)
 {
 	while (n--)
 		*p++ = seed += 7;
@@ -490,31 +490,31 @@ static void fill(char *p, size_t n, int seed)
 
 TEST(RM_9_RM_12_blocks_land_where_they_should)
 {
-	static char want[BOARD];
+	static char want[SHARED];
 	size_t at = 4000, n = 3 * PAGE + 5;
 	rm_desc_t part;
 
 	begin(RM_ALL, RM_NEVER);
-	fill(board, BOARD, 3);
-	memcpy(want, board, BOARD);
-	fill(local, n, 11);
+	fill_bytes(shared, SHARED, 3);
+	memcpy(want, shared, SHARED);
+	fill_bytes(local, n, 11);
 	memcpy(want + at, local, n);
 	/* From a pinned segment, and from memory that is not. */
 	check_eq(fenced(rm_write_block(rd, at, local, n, 0)), 0);
-	check(!memcmp(board, want, BOARD));
+	check(!memcmp(shared, want, SHARED));
 	memcpy(want, want + at, 777);
 	check_eq(fenced(rm_write_block(rd, 0, want, 777, 0)), 0);
-	check(!memcmp(board, want, BOARD));
+	check(!memcmp(shared, want, SHARED));
 	/* All bytes of a segment, and none of the memory around it. */
 	check(owner_export("part", 20 * PAGE + 4, 2 * PAGE, RM_ALL, RM_NEVER) >= 0);
 	check_eq(rm_import("part", owner_node(), 0, &part), 0);
-	fill(local, 2 * PAGE, 13);
+	fill_bytes(local, 2 * PAGE, 13);
 	memcpy(want + 20 * PAGE + 4, local, 2 * PAGE);
 	check_eq(rm_write_block(part, 0, local, 2 * PAGE, 0), 0);
 	check_eq(rm_fence(part, -1), 0);
-	check(!memcmp(board, want, BOARD));
+	check(!memcmp(shared, want, SHARED));
 	check_errno(rm_write_block(part, 4, local, 2 * PAGE, 0), ERANGE);
-	check(!memcmp(board, want, BOARD));
+	check(!memcmp(shared, want, SHARED));
 	check_eq(rm_unimport(part), 0);
 	end();
 }
@@ -522,14 +522,14 @@ TEST(RM_9_RM_12_blocks_land_where_they_should)
 TEST(RM_10_descriptor_and_bounds_are_checked_at_the_source)
 {
 	begin(RM_ALL, RM_NEVER);
-	check_errno(rm_write(rd, BOARD - 3, 4, 0), ERANGE);
+	check_errno(rm_write(rd, SHARED - 3, 4, 0), ERANGE);
 	check_errno(rm_write(rd, SIZE_MAX - 1, 4, 0), ERANGE);
-	check_errno(rm_write_block(rd, 0, local, BOARD + 1, 0), ERANGE);
-	check_errno(rm_read(rd, BOARD, 1, own, 0, 0), ERANGE);
-	check_errno(rm_read(rd, 0, 8, own, BOARD - 7, 0), ERANGE);
+	check_errno(rm_write_block(rd, 0, local, SHARED + 1, 0), ERANGE);
+	check_errno(rm_read(rd, SHARED, 1, own, 0, 0), ERANGE);
+	check_errno(rm_read(rd, 0, 8, own, SHARED - 7, 0), ERANGE);
 	check_errno(rm_read(rd, 0, 8, own, SIZE_MAX, 0), ERANGE);
-	check_errno(rm_cas(rd, BOARD, own, 0, 0, 0), ERANGE);
-	check_errno(rm_cas(rd, 0, own, BOARD, 0, 0), ERANGE);
+	check_errno(rm_cas(rd, SHARED, own, 0, 0, 0), ERANGE);
+	check_errno(rm_cas(rd, 0, own, SHARED, 0, 0), ERANGE);
 	check_errno(rm_cas(rd, 2, own, 0, 0, 0), EINVAL);
 	check_errno(rm_write(rd + 1, 0, 4, 0), EBADF);
 	check_errno(rm_write(-1, 0, 4, 0), EBADF);
@@ -543,11 +543,11 @@ TEST(RM_10_descriptor_and_bounds_are_checked_at_the_source)
 /* As many operations as are accepted: none waits, and all are executed. */
 TEST(RM_11_RM_14_operations_do_not_wait)
 {
-	uint32_t *words = (uint32_t *)board, accepted = 0;
+	uint32_t *words = (uint32_t *)shared, accepted = 0;
 	int i;
 
 	begin(RM_ALL, RM_NEVER);
-	words = (uint32_t *)board;
+	words = (uint32_t *)shared;
 	for (i = 0; i < 5000; i++) {
 		rm_mr[0] = i + 1;
 		if (!rm_write(rd, 4 * (i % 64), 4, 0))
@@ -561,19 +561,19 @@ TEST(RM_11_RM_14_operations_do_not_wait)
 		while (rm_read(rd, 4 * i, 4, own, 4 * i, 0))
 			check_eq(errno, EAGAIN);
 	check_eq(rm_fence(rd, -1), 0);
-	check(!memcmp(local, board, 4 * 64));
+	check(!memcmp(local, shared, 4 * 64));
 	end();
 }
 
 TEST(RM_13_RM_15_RM_17_reads_into_a_segment)
 {
 	begin(RM_ALL, RM_NEVER);
-	fill(board, BOARD, 5);
+	fill_bytes(shared, SHARED, 5);
 	check_eq(fenced(rm_read(rd, 100, 13, own, 33, 0)), 0);
-	check(!memcmp(local + 33, board + 100, 13));
+	check(!memcmp(local + 33, shared + 100, 13));
 	check_eq(local[32] | local[46], 0);
-	check_eq(fenced(rm_read(rd, 0, BOARD, own, 0, 0)), 0);
-	check(!memcmp(local, board, BOARD));
+	check_eq(fenced(rm_read(rd, 0, SHARED, own, 0, 0)), 0);
+	check(!memcmp(local, shared, SHARED));
 	check_eq(fenced(rm_read(rd, 0, 0, own, 0, 0)), 0);
 	end();
 }
@@ -583,7 +583,7 @@ TEST(RM_18_RM_19_compare_and_swap)
 	uint32_t *word, *result;
 
 	begin(RM_ALL, RM_NEVER);
-	word = (uint32_t *)(board + 64);
+	word = (uint32_t *)(shared + 64);
 	result = (uint32_t *)(local + 4);
 	*word = 7;
 	check_eq(fenced(rm_cas(rd, 64, own, 4, 6, 1)), 0);
@@ -617,15 +617,15 @@ TEST(RM_18_swaps_are_atomic)
 
 	begin(RM_ALL, RM_NEVER);
 	result = (uint32_t *)local;
-	check_eq(pthread_create(&thread, NULL, add, board), 0);
+	check_eq(pthread_create(&thread, NULL, add, shared), 0);
 	for (i = 0; i < ADDITIONS; tries++) {
 		check_eq(fenced(rm_cas(rd, 0, own, 0, seen, seen + 1)), 0);
 		if (*result == RM_SUCCESS)
 			i++;
-		seen = *(uint32_t *)board;
+		seen = *(uint32_t *)shared;
 	}
 	pthread_join(thread, NULL);
-	check_eq(*(uint32_t *)board, 2 * ADDITIONS);
+	check_eq(*(uint32_t *)shared, 2 * ADDITIONS);
 	printf("# %u swaps, of %u\n", tries, ADDITIONS);
 	end();
 }
@@ -662,7 +662,7 @@ TEST(RM_20_words_are_whole)
 	got = (uint32_t *)local;
 	stop = false;
 	torn = 0;
-	check_eq(pthread_create(&thread, NULL, flip_and_watch, board + 8), 0);
+	check_eq(pthread_create(&thread, NULL, flip_and_watch, shared + 8), 0);
 	for (i = 0; i < 2000; i++) {
 		check_eq(fenced(rm_read(rd, 8, 4, own, 0, 0)), 0);
 		check(whole(*got));
@@ -683,12 +683,12 @@ TEST(RM_31_bytes_are_swapped)
 	begin(RM_ALL, RM_CONDITIONAL);
 	rm_mr[0] = 0x01020304;
 	check_eq(fenced(rm_write(rd, 0, 4, RM_SWAP)), 0);
-	check_eq(*(uint32_t *)board, 0x04030201);
+	check_eq(*(uint32_t *)shared, 0x04030201);
 	for (i = 0; i < 200; i++)
 		words[i] = i;
 	check_eq(fenced(rm_write_block(rd, 4, words, sizeof(words), RM_SWAP | RM_NOTIFY)), 0);
 	for (i = 0; i < 200; i++)
-		check_eq(((uint32_t *)(board + 4))[i], __builtin_bswap32(i));
+		check_eq(((uint32_t *)(shared + 4))[i], __builtin_bswap32(i));
 	check_eq(owner_note(seg, &note), 1);
 	check_eq(note.offset, 4);
 	check_eq(note.count, sizeof(words));
@@ -699,13 +699,13 @@ TEST(RM_31_bytes_are_swapped)
 	check_errno(rm_read(rd, 0, 3, own, 0, RM_SWAP), EINVAL);
 	check_errno(rm_read(rd, 0, 4, own, 0, RM_SWAP | RM_NOTIFY), EINVAL);
 	/* Nothing of what does not fit is stored. */
-	memset(board, 0, BOARD);
-	memset(local, 1, BOARD);
-	check_errno(rm_write_block(rd, BOARD - 796, words, sizeof(words), RM_SWAP), ERANGE);
-	check_errno(rm_read(rd, BOARD - 796, sizeof(words), own, 0, RM_SWAP), ERANGE);
+	memset(shared, 0, SHARED);
+	memset(local, 1, SHARED);
+	check_errno(rm_write_block(rd, SHARED - 796, words, sizeof(words), RM_SWAP), ERANGE);
+	check_errno(rm_read(rd, SHARED - 796, sizeof(words), own, 0, RM_SWAP), ERANGE);
 	check_eq(rm_fence(rd, -1), 0);
-	for (i = 0; i < BOARD; i++)
-		changed += board[i] || local[i] != 1;
+	for (i = 0; i < SHARED; i++)
+		changed += shared[i] || local[i] != 1;
 	check_eq(changed, 0);
 	end();
 }
@@ -717,7 +717,7 @@ static void *watch_swapped(void *arg)
 	int seen = 0;
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-		for (size_t i = 0; i < BOARD / 4; i += 64)
+		for (size_t i = 0; i < SHARED / 4; i += 64)
 			seen += words[i] == 0x01020304;
 	torn = seen;
 	return NULL;
@@ -732,26 +732,26 @@ TEST(RM_31_all_bytes_of_a_segment_are_swapped)
 
 	begin(RM_ALL, RM_CONDITIONAL);
 	from = (uint32_t *)local;
-	to = (uint32_t *)board;
-	for (i = 0; i < BOARD / 4; i++)
+	to = (uint32_t *)shared;
+	for (i = 0; i < SHARED / 4; i++)
 		from[i] = i;
-	check_eq(fenced(rm_write_block(rd, 0, from, BOARD, RM_SWAP | RM_NOTIFY)), 0);
-	for (i = 0; i < BOARD / 4; i++)
+	check_eq(fenced(rm_write_block(rd, 0, from, SHARED, RM_SWAP | RM_NOTIFY)), 0);
+	for (i = 0; i < SHARED / 4; i++)
 		wrong += to[i] != __builtin_bswap32(i);
 	check_eq(wrong, 0);
 	check_eq(owner_note(seg, &note), 1);
-	check_eq(note.count, BOARD);
+	check_eq(note.count, SHARED);
 
-	for (i = 0; i < BOARD / 4; i++)
+	for (i = 0; i < SHARED / 4; i++)
 		to[i] = 0x01020304;
 	stop = false;
 	torn = 0;
-	memset(local, 0, BOARD);
+	memset(local, 0, SHARED);
 	check_eq(pthread_create(&thread, NULL, watch_swapped, local), 0);
 	for (k = 0; k < 100; k++) {
-		check_eq(rm_read(rd, 0, BOARD, own, 0, RM_SWAP), 0);
-		check_eq(from[BOARD / 4 - 1], 0x04030201);
-		memset(local, 0, BOARD);
+		check_eq(rm_read(rd, 0, SHARED, own, 0, RM_SWAP), 0);
+		check_eq(from[SHARED / 4 - 1], 0x04030201);
+		memset(local, 0, SHARED);
 	}
 	stop = true;
 	pthread_join(thread, NULL);

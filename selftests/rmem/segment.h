@@ -14,7 +14,7 @@
 	check_eq(errno, error);		\
 } while (0)
 
-extern rm_seg_t seg;	/* of the owner: all of @board */
+extern rm_seg_t seg;	/* of the owner: all of @shared */
 extern rm_desc_t rd;	/* its descriptor */
 extern rm_seg_t own;	/* of this process */
 extern char *local;	/* memory of @own, whole pages */

@@ -23,13 +23,13 @@ TEST(RM_27_generations_count_up)
 	check_eq(owner_note(seg, &note), 1);
 	generation = note.generation;
 	check_eq(owner_revoke(seg), 0);
-	seg = owner_export("seg", 0, BOARD, RM_ALL, RM_ALWAYS);
+	seg = owner_export("seg", 0, SHARED, RM_ALL, RM_ALWAYS);
 	check(seg >= 0);
 	old = rd;
 	/* The descriptor of the former segment is of no use for the new one. */
-	board[0] = 'n';
+	shared[0] = 'n';
 	check_errno(rm_write(old, 0, 4, 0), ESTALE);
-	check_eq(board[0], 'n');
+	check_eq(shared[0], 'n');
 	check_eq(rm_import("seg", owner_node(), RM_LOOKUP, &rd), 0);
 	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
 	check_eq(owner_note(seg, &note), 1);
@@ -51,7 +51,7 @@ TEST(RM_28_generations_grow_slowly)
 	first = note.generation;
 	for (i = 0; i < 100; i++) {
 		check_eq(owner_revoke(seg), 0);
-		seg = owner_export("seg", 0, BOARD, RM_ALL, RM_ALWAYS);
+		seg = owner_export("seg", 0, SHARED, RM_ALL, RM_ALWAYS);
 		check(seg >= 0);
 	}
 	check_eq(rm_unimport(rd), 0);
@@ -76,7 +76,7 @@ TEST(RM_29_a_stale_read_ends_and_the_name_is_imported_again)
 	check_eq(rm_unimport(rd), 0);
 	/* Although the clerk has cached the name of the old segment. */
 	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
-	strcpy(board + PAGE, "new");
+	strcpy(shared + PAGE, "new");
 	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
 	check(!strcmp(local, "new"));
 	end();
@@ -92,7 +92,7 @@ TEST(RM_30_failures_are_detected)
 		if (rm_read(rd, 0, 8, own, 0, 0) || rm_fence(rd, 10000))
 			break;
 		check_eq(*(uint64_t *)local, reads);
-		++*(uint64_t *)board;
+		++*(uint64_t *)shared;
 		if (++reads == 20)
 			owner_kill(SIGKILL);
 	}
@@ -133,7 +133,7 @@ static bool words_whole(const char *p)
 /* When the call of the owner has returned, nothing lands any more. */
 static void end_in_a_block(int round, int (*how)(void))
 {
-	static char copy[BOARD];
+	static char copy[SHARED];
 	int error = 0, i;
 	pthread_t thread;
 
@@ -141,14 +141,14 @@ static void end_in_a_block(int round, int (*how)(void))
 	for (i = 0; i < 4; i++)
 		memset(local + i * BLOCK, i + 1, BLOCK);
 	check_eq(pthread_create(&thread, NULL, write_blocks, &error), 0);
-	while (!*(volatile char *)(board + round % BYTES * PAGE))
+	while (!*(volatile char *)(shared + round % BYTES * PAGE))
 		;
 	check_eq(how(), 0);
-	memcpy(copy, board, BOARD);
+	memcpy(copy, shared, SHARED);
 	check(words_whole(copy));
 	pthread_join(thread, NULL);
 	check_eq(error, ESTALE);
-	check(!memcmp(copy, board, BOARD));
+	check(!memcmp(copy, shared, SHARED));
 	end();
 }
 

@@ -32,14 +32,14 @@ TEST(RM_16_RM_22_only_notification_wakes)
 	fd = rm_fd(own);
 	check(fd >= 0);
 	check_eq(rm_fd(own), fd);
-	strcpy(board, "data");
+	strcpy(shared, "data");
 	check_eq(fenced(rm_read(rd, 0, 5, own, 40, 0)), 0);
 	check(!strcmp(local + 40, "data"));
 	check_eq(ready(fd, 0), 0);
 	check_eq(fenced(rm_write(rd, 0, 40, 0)), 0);
 	check_eq(owner_note(seg, &note), 0);
 
-	strcpy(board, "more");
+	strcpy(shared, "more");
 	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
 	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
 	check(!strcmp(local + 80, "more"));
@@ -122,7 +122,7 @@ TEST(RM_23_reading_blocks)
 	check_eq(rm_write(rd, 20, 4, RM_NOTIFY), 0);
 	check_eq(owner_noted(&note), 1);
 	check_eq(note.offset, 20);
-	check_eq(*(uint32_t *)(board + 20), 99);
+	check_eq(*(uint32_t *)(shared + 20), 99);
 	end();
 }
 
@@ -157,7 +157,7 @@ static rm_desc_t reverse(int *fd)
 
 	begin(RM_ALL, RM_CONDITIONAL);
 	check_eq(rm_revoke(own), 0);
-	own = rm_export("own", local, BOARD, RM_ALL, RM_CONDITIONAL);
+	own = rm_export("own", local, SHARED, RM_ALL, RM_CONDITIONAL);
 	check(own >= 0);
 	*fd = rm_fd(own);
 	d = owner_import("own", far ? own_node() : -1, RM_WRITE);
