@@ -100,11 +100,13 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread -o $@ $^
 
 $(SELFTEST_DIR)/vm_data: $(BUILD)/obj/selftests/promises/buffer_data.o
+$(SELFTEST_DIR)/vm_kill: $(BUILD)/obj/selftests/promises/buffer_kill.o
 $(SELFTEST_DIR)/vm_notify: $(BUILD)/obj/selftests/promises/buffer_notify.o
 
 # What both interfaces promise is compiled for each. One program uses both libraries.
 $(BUILD)/obj/selftests/%.sbl.o $(BUILD)/obj/selftests/sbl/%.o: SELFTEST_CFLAGS += -DOF_SBL
 $(SELFTEST_DIR)/sb_data: $(BUILD)/obj/selftests/promises/buffer_data.sbl.o
+$(SELFTEST_DIR)/sb_kill: $(BUILD)/obj/selftests/promises/buffer_kill.sbl.o
 $(SELFTEST_DIR)/sb_notify: $(BUILD)/obj/selftests/promises/buffer_notify.sbl.o
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/sbl/%.o \
