@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * vm_export.c - VMMC: what a buffer is exported as, and for whom
+ * vm_export.c - VMMC: users, directions and flags of buffers
  *
  * Each test names the requirements that it shows. The exporter is another process, of the other
  * node if the program is run by across.sh.
