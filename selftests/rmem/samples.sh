@@ -61,16 +61,6 @@ control_transfer() {
 		[ "$(rm-call ask "$node" again)" = AGAIN ]
 }
 
-usage() {
-	local program status
-
-	for program in rm-board rm-queue rm-lock rm-call; do
-		status=0
-		$program nothing 2>err || status=$?
-		[ $status = 2 ] && grep -q "^$program: usage: " err || return
-	done
-}
-
 plan 5
 check "RM_46_1 hints without synchronisation" hints
 stop
@@ -79,5 +69,5 @@ check "RM_46_3 a lock by compare and swap" lock
 stop
 check "RM_46_4 control transfer where it is needed" control_transfer
 stop
-check "RM_46 the programs explain themselves" usage
+check "RM_46 the programs explain themselves" explain rm-board rm-queue rm-lock rm-call
 finish

@@ -45,20 +45,10 @@ store() {
 }
 listens() { [ "$(grep -c ready server.out)" = "$1" ]; }
 
-usage() {
-	local program status
-
-	for program in st-lat st-bw st-store; do
-		status=0
-		"$program" nothing 2>err || status=$?
-		[ $status = 2 ] && grep -q "usage: $program " err || return
-	done
-}
-
 check "ST_38 ST_44 st-lat" latency
 for how in put silent whole get; do
 	check "ST_40 st-bw $how" bandwidth "$how"
 done
 check "ST_40 ST_48 st-store" store
-check "the programs explain themselves" usage
+check "the programs explain themselves" explain st-lat st-bw st-store
 finish

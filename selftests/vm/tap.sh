@@ -59,6 +59,17 @@ check() {
 	[ ! -f "$OUT" ] || show_output
 }
 
+# explain PROGRAM...: each refuses an argument by its usage, which has its name.
+explain() {
+	local program status
+
+	for program; do
+		status=0
+		"$program" nothing 2>"$TAP_DIR/usage" || status=$?
+		[ $status = 2 ] && grep -q "usage: .*${program##*/} \|${program##*/}: usage: " "$TAP_DIR/usage" || return
+	done
+}
+
 skip() { echo "ok $((++RAN)) $1 # SKIP $2"; }
 
 finish() {
