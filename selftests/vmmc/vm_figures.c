@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * vm_figures.c - VMMC: what a send costs, in instructions of the program
- *
- * A worker makes a call, one instruction at a time; on one node, on the direct path. A longer
- * series of calls less a shorter one is what one of them costs. And how long a notification takes
- * until its handler runs, beside a signal.
+ * vm_figures.c - VMMC: how long a notification takes until its handler runs, beside a signal
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -16,117 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dd_mem.h"
 #include "buffers.h"
 
 static int32 own[WORDS] __attribute__((aligned(PAGE)));
-static int32 message[16];
 static vmmc_exphandle_t e;
 static int32 *at;
-static struct dd_mem *mem;
-
-enum { DD_PUT, SEND, DD_GET, GET };
-
-/* The buffer of this process, by VMMC and by libdd. */
-static long job_setup(long a, long b, long c)
-{
-	static char segment[PAGE] __attribute__((aligned(PAGE)));
-	struct dd_export_attr attr = {
-		.size = sizeof(attr), .addr = segment, .len = PAGE, .key_class = DD_KEY_ID,
-		.rights = DD_CAN_PUT | DD_CAN_GET, .notify = DD_NOTIFY_NEVER, .importers = 1,
-	};
-	uint64_t number;
-	struct dd *h;
-	uint32 n;
-
-	if (vmmc_ExportRecvBuf(own, WORDS, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e) ||
-	    vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &imp, &at, &n) ||
-	    vmmc_SendData(message, at, 16))
-		return -1;
-	if (dd_open(&h) || dd_pin(h, segment, PAGE) || dd_export(h, &attr, &number) ||
-	    dd_import(h, dd_node(h), DD_KEY_ID, attr.key, DD_CAN_PUT | DD_CAN_GET, &mem))
-		return -2;
-	return 0;
-}
-
-static int call(long kind)
-{
-	switch (kind) {
-	case DD_PUT:
-		return dd_put(mem, message, 64, 0, 0);
-	case SEND:
-		return vmmc_SendData(message, at, 16);
-	case DD_GET:
-		return dd_get(mem, message, 64, 0);
-	default:
-		return vmmc_GetData(message, at, 16);
-	}
-}
-
-static long job_call(long kind, long times, long c)
-{
-	int ret = 0;
-
-	raise(SIGUSR1);
-	while (times-- > 0 && !ret)
-		ret = call(kind);
-	raise(SIGUSR2);
-	return ret;
-}
-
-static long nanoseconds(long kind, long times)
-{
-	long begun = now_ns();
-
-	while (times-- > 0)
-		call(kind);
-	return now_ns() - begun;
-}
-
-/* The shortest of many series of calls, in hundredths of a nanosecond; the kinds take turns. */
-static long job_time(long a, long b, long c)
-{
-	long best[4] = { 1 << 30, 1 << 30, 1 << 30, 1 << 30 }, t;
-
-	for (int i = 0; i < 200; i++) {
-		for (int kind = 0; kind < 4; kind++) {
-			t = nanoseconds(kind, 10000);
-			if (t < best[kind])
-				best[kind] = t;
-		}
-	}
-	for (int kind = 0; kind < 4; kind++)
-		board[kind] = best[kind] / 100;
-	return 0;
-}
-
 static struct worker *w;
-
-static long cost(int kind)
-{
-	return (worker_steps(w, job_call, kind, 30, 0) - worker_steps(w, job_call, kind, 10, 0)) / 20;
-}
-
-TEST(VM_89_instructions_of_a_send_and_a_fetch)
-{
-	static const char *const name[] = { "dd_put", "vmmc_SendData", "dd_get", "vmmc_GetData" };
-	long n[4];
-
-	w = worker_new(HERE);
-	check_eq(worker_do(w, job_setup, 0, 0, 0), 0);
-	check_eq(worker_do(w, job_time, 0, 0, 0), 0);
-	for (int i = 0; i < 4; i++)
-		printf("# %s of 64 bytes: %.2f ns\n", name[i], board[i] / 100.);
-	for (int i = 0; i < 4; i++) {
-		n[i] = cost(i);
-		printf("# %s of 64 bytes: %ld instructions\n", name[i], n[i]);
-	}
-	check(100 * n[SEND] <= 115 * n[DD_PUT]);
-	check(100 * n[GET] <= 125 * n[DD_GET]);
-	worker_end(w);
-}
-
-/* ---- a notification ---------------------------------------------------------------------- */
 
 #define ROUNDS	1000
 
