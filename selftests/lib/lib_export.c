@@ -205,27 +205,3 @@ TEST(bad_tracking)
 	check_eq(bits, 2);
 	end();
 }
-
-TEST(a_child_exports_nothing)
-{
-	struct dd_export_desc desc;
-	int status = -1;
-	uint64_t bits;
-	void *tracked;
-	pid_t pid;
-
-	begin(0, 0);
-	check_eq(dd_alloc_tracked(ex, PAGE, &tracked), 0);
-	pid = fork();
-	if (!pid)
-		_exit(dd_export_notify(ex, segment, DD_NOTIFY_NEVER) != -ESTALE ||
-		      dd_export_deny(ex, segment, 1) != -ESTALE ||
-		      dd_export_info(ex, segment, &desc, NULL, 0) != -ESTALE ||
-		      dd_redirect(ex, segment, 0, tracked, 4) != -ESTALE ||
-		      dd_redirect_end(ex, segment) != -ESTALE ||
-		      dd_alloc_tracked(ex, PAGE, &tracked) != -ESTALE ||
-		      dd_dirty(ex, tracked, PAGE, &bits) != -ESTALE);
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
-	end();
-}

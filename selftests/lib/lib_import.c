@@ -588,31 +588,6 @@ TEST(threads_wait_for_one_import)
 	end_later();
 }
 
-TEST(a_child_imports_nothing)
-{
-	struct dd_mem *m, *other;
-	int status = -1;
-	uint64_t s;
-	pid_t pid;
-
-	begin_later();
-	check_eq(dd_import_begin(im, &wish, &m), 0);
-	pid = fork();
-	if (!pid)
-		_exit(dd_import_begin(im, &wish, &other) != -ESTALE ||
-		      dd_import_wait(m, -1) != -ESTALE || dd_wait(m, 0, 0) != -ESTALE ||
-		      dd_fence(m, -1) != -ESTALE || dd_put(m, "x", 1, 0, 0) != -ESTALE ||
-		      dd_put_async(m, "x", 1, 0, 0, 0) != -ESTALE || dd_unimport(m) != -ESTALE);
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
-	/* The parent still has it. */
-	check_eq(dd_import_wait(m, 0), -EAGAIN);
-	check_eq(dd_export(ex, &later, &s), 0);
-	check_eq(wait_up(m), 0);
-	check_eq(dd_unimport(m), 0);
-	end_later();
-}
-
 /* Between nodes: the last test, since the other node is no peer any more. */
 TEST(the_session_ends)
 {

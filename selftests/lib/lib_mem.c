@@ -465,31 +465,62 @@ TEST(a_swap_has_a_status)
 	end();
 }
 
-TEST(forked_child)
+/* The exit status says which call is wrong. */
+static int calls_of_a_child(struct dd_mem *pending)
 {
+	struct dd_import_attr wish = { .size = sizeof(wish), .rights = ALL };
+	struct dd_export_desc desc;
+	struct dd_mem *m;
 	unsigned int uid;
+	uint64_t word, s;
+	void *at;
+	const int results[] = {
+		dd_put(mem, "x", 1, 0, 0), dd_get(mem, &word, 8, 0),
+		dd_cas(mem, 0, 8, 0, 1, &word, 0), dd_put_async(mem, "x", 1, 0, 0, 0),
+		dd_wait(mem, 0, 0), dd_fence(mem, -1), dd_mem_uid(mem, &uid), dd_unimport(mem),
+		dd_put(pending, "x", 1, 0, 0), dd_import_wait(pending, -1), dd_unimport(pending),
+		dd_import_begin(im, &wish, &m), dd_export(ex, &attr, &s), dd_unexport(ex, segment),
+		dd_export_notify(ex, segment, DD_NOTIFY_NEVER), dd_export_deny(ex, segment, 1),
+		dd_export_info(ex, segment, &desc, NULL, 0), dd_redirect(ex, segment, 0, shared, 4),
+		dd_redirect_end(ex, segment), dd_pin(ex, &s, 8), dd_list(ex),
+		dd_alloc_tracked(ex, PAGE, &at), dd_dirty(ex, shared, PAGE, &word),
+	};
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		if (results[i] != -ESTALE)
+			return i + 1;
+	return 0;
+}
+
+TEST(a_child_has_no_part_of_the_parents_handles)
+{
+	struct dd_export_attr later = attributes();
+	struct dd_import_attr wish = {
+		.size = sizeof(wish), .key_class = DD_KEY_NAME, .rights = ALL,
+		.flags = DD_IMPORT_WHEN_EXPORTED,
+	};
+	struct dd_mem *pending;
 	int status = -1;
-	uint64_t word;
+	uint64_t word, s;
 	pid_t pid;
 
 	begin(0, 0);
+	wish.node = owner();
+	strcpy((char *)wish.key, "lib_mem_later");
+	memcpy(later.key, wish.key, sizeof(later.key));
+	later.addr = shared;
+	check_eq(dd_import_begin(im, &wish, &pending), 0);
 	pid = fork();
-	if (!pid) {
-		struct dd_mem *m = mem;
-		uint64_t s;
-
-		_exit(dd_put(mem, "x", 1, 0, 0) != -ESTALE ||
-		      dd_get(mem, &word, 8, 0) != -ESTALE ||
-		      dd_cas(mem, 0, 8, 0, 1, &word, 0) != -ESTALE ||
-		      dd_export(ex, &attr, &s) != -ESTALE ||
-		      dd_pin(ex, &s, 8) != -ESTALE || dd_list(ex) != -ESTALE ||
-		      dd_unexport(ex, segment) != -ESTALE ||
-		      dd_mem_uid(mem, &uid) != -ESTALE ||
-		      dd_unimport(m) != -ESTALE);
-	}
+	if (!pid)
+		_exit(calls_of_a_child(pending));
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
+	/* The parent still has them. */
 	check_eq(dd_get(mem, &word, 8, 0), 0);
+	check_eq(dd_import_wait(pending, 0), -EAGAIN);
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(dd_import_wait(pending, -1), 0);
+	check_eq(dd_unimport(pending), 0);
 	end();
 }
 
