@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,39 +268,6 @@ TEST(a_proxy_begins_at_a_page_and_a_page_without_one_follows)
 	}
 }
 
-static sigjmp_buf after;
-
-static void on_fault(int sig)
-{
-	(void)sig;
-	siglongjmp(after, 1);
-}
-
-static bool faults(const char *where, bool store)
-{
-	if (sigsetjmp(after, 1))
-		return true;
-	if (store)
-		*(volatile char *)where = 1;
-	else
-		(void)*(volatile const char *)where;
-	return false;
-}
-
-TEST(loads_and_stores_of_a_proxy_fault)
-{
-	add(&dest[0], 2 * PAGE);
-	signal(SIGSEGV, on_fault);
-	for (int store = 0; store < 2; store++) {
-		check(faults(at(&dest[0], 0), store));
-		check(faults(at(&dest[0], 2 * PAGE - 1), store));
-		check(faults(at(&dest[0], 2 * PAGE), store));
-		check(faults(at(&dest[0], -1ul), store));
-	}
-	signal(SIGSEGV, SIG_DFL);
-	ddi_dest_del(&dest[0]);
-}
-
 TEST(a_proxy_that_is_too_long)
 {
 	check_eq(ddi_dest_add(&dest[0], -1ul), -ENOSPC);
@@ -322,20 +288,4 @@ TEST(addresses_are_used_again_late)
 		check(dest[0].base != was);
 		ddi_dest_del(&dest[0]);
 	}
-}
-
-static int look_and_add(void)
-{
-	check(!ddi_dest_find(at(&dest[0], 0)));
-	add(&dest[1], PAGE);
-	check(ddi_dest_find(at(&dest[1], 5)) == &dest[1]);
-	return test_failed;
-}
-
-TEST(a_child_of_fork_has_none)
-{
-	add(&dest[0], PAGE);
-	check_eq(in_child(look_and_add), 0);
-	check(ddi_dest_find(at(&dest[0], 0)) == &dest[0]);
-	ddi_dest_del(&dest[0]);
 }

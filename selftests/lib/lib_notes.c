@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../../lib/core/notes.h"
 #include "faulty.h"
@@ -119,22 +117,5 @@ TEST(each_note_is_returned_once)
 	for (i = 0; i < MANY && count[i] == 1;)
 		i++;
 	check_eq(i, MANY);
-	end();
-}
-
-TEST(a_child_of_fork_reads_no_note)
-{
-	struct dd_note note;
-	int status = -1;
-	pid_t pid;
-
-	begin_notes();
-	check_eq(dd_put(mem, "a", 1, 0, 0), 0);
-	pid = fork();
-	if (!pid)
-		_exit(ddi_note_get(ex, list, &note) || ddi_note_any(ex, list, segment) ||
-		      ddi_note_list(ex, attr.list));
-	check(waitpid(pid, &status, 0) == pid && !status);
-	check(ddi_note_get(ex, list, &note));
 	end();
 }

@@ -377,42 +377,6 @@ TEST(one_signal_for_all_notes_of_a_list)
 	end_of(&one);
 }
 
-TEST(functions_of_all_segments_run_in_the_order_of_the_notes)
-{
-	begin_with(see);
-	check_eq(export_with(&two, '2', see), 0);
-	ddi_upcall_block();
-	for (int i = 0; i < 2 * WINDOW; i++)
-		check_eq(notify(i % 2 ? &one : &two, i), 0);
-	check_eq(ddi_upcall_unblock(), 1);
-	check_eq(handled, 2 * WINDOW);
-	for (int i = 0; i < 2 * WINDOW; i++)
-		check_eq(seen[i], i);
-	end_of(&two);
-	end_of(&one);
-}
-
-static void spoil_errno(const struct dd_note *note, void *data)
-{
-	see(note, data);
-	errno = 99;
-}
-
-TEST(a_function_does_not_change_errno)
-{
-	begin_with(spoil_errno);
-	ddi_upcall_block();
-	check_eq(notify(&one, 1), 0);
-	errno = 5;
-	ddi_upcall_unblock();
-	check_eq(errno, 5);
-	check_eq(handled, 1);
-	errno = 6;
-	raise(SIGURG);
-	check_eq(errno, 6);
-	end_of(&one);
-}
-
 TEST(a_call_of_the_library_defers_functions_to_its_end)
 {
 	begin_with(see);
@@ -431,24 +395,6 @@ TEST(a_call_of_the_library_defers_functions_to_its_end)
 }
 
 /* ---- blocks -------------------------------------------------------------------------- */
-
-TEST(blocks_nest)
-{
-	begin_with(see);
-	check_eq(ddi_upcall_unblock(), 1);
-	check(!ddi_upcall_blocked());
-	for (int i = 0; i < 3; i++)
-		ddi_upcall_block();
-	check(ddi_upcall_blocked());
-	check_eq(notify(&one, 1), 0);
-	check_eq(ddi_upcall_unblock(), 0);
-	check_eq(ddi_upcall_unblock(), 0);
-	check_eq(handled, 0);
-	check_eq(ddi_upcall_unblock(), 1);
-	check_eq(handled, 1);
-	check(!ddi_upcall_blocked());
-	end_of(&one);
-}
 
 static int undone[4];
 
