@@ -47,6 +47,8 @@ static void memory(void)
 	mem = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		abort();
+	/* A huge page of which a part is mapped counts as a whole. */
+	madvise(mem, MEMORY, MADV_NOHUGEPAGE);
 }
 
 static long job_memory(long a, long b, long c)

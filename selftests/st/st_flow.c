@@ -150,7 +150,8 @@ TEST(ST_45_thresholds)
 	OK(nop(0));
 	OK(nop(1));
 	OK(st_flush(&c, 1, &count));
-	check_eq(count, 2);
+	/* Between nodes the second one may still be under way. */
+	check(count == 2 || (across_nodes() && count == 1));
 	OK(st_flush(&c, 2, NULL));
 	/* Calls that are refused do not count. */
 	check_eq(st_tx(&c, NULL, NULL, 0, 0, 0), EINVAL);
