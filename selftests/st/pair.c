@@ -84,8 +84,8 @@ struct peer *other(void)
 		if (ordinary() && setrlimit(RLIMIT_MEMLOCK, &l))
 			abort();
 		if (across_nodes() && getenv("ST_LOSSY") &&
-		    system("bash -c 'for i in 1 2; do "
-			   "tc -n dd$i qdisc replace dev eth0 root netem loss 1%; done'"))
+		    system("bash -c 'for i in 1 2; do tc -n dd$i qdisc replace dev eth0 root "
+			   "netem loss 1% ${ST_DELAY:+delay $ST_DELAY}; done'"))
 			abort();
 		peer = peer_new();
 		peer_call(peer, job_memory, 0, 0, 0);
