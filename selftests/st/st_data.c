@@ -494,11 +494,12 @@ static long job_stream(long end, long count, long x)
 
 TEST(ST_38_ST_40_the_bytes_of_each_header)
 {
-	unsigned char *from = mem + PLACES * PLACE;
+	unsigned char *from;
 	st_header_t h;
 	int mx[2];
 
 	other();
+	from = mem + PLACES * PLACE;
 	OK(o_create(0));
 	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, 6));
 	OK(st_create(&c));
