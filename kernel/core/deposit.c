@@ -96,9 +96,11 @@ void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len)
 	redir = smp_load_acquire(&ch->seg->redir);
 	if (redir && redir_is(redir, ch, msgid, dst))
 		WRITE_ONCE(redir->state, DD_REDIR_OVER);
-	/* Release: a process that sees a word sees the bytes. */
-	if (len)
+	if (len) {
+		/* Release: a process that sees the word sees the bytes. */
 		smp_store_release(&ch->seg->state->data_end, dst + len);
+	}
+	/* Release, as above. */
 	smp_store_release(&ch->seg->state->request, msgid);
 }
 
