@@ -15,8 +15,8 @@ build() {
 	sed "${1:-}" lib/mem/destspace.c >"$DIR/destspace.c"
 	[ $# = 0 ] || ! cmp -s lib/mem/destspace.c "$DIR/destspace.c" || return
 	"${CC:-gcc}" -std=gnu11 -g -O1 -fsanitize=thread -Wno-tsan -D_GNU_SOURCE -pthread \
-		-Iinclude -Iinclude/uapi -Ilib/core -Ilib/mem -Iselftests/lib -w \
-		-o "$DIR/race" "$DIR/destspace.c" selftests/lib/{lib_destspace,tap}.c
+		-Iinclude -Iinclude/uapi -Ilib/core -Ilib/mem -Iselftests/harness -w \
+		-o "$DIR/race" "$DIR/destspace.c" selftests/{lib/lib_destspace,harness/tap}.c
 }
 
 # The sanitizer needs addresses that are not random.
