@@ -20,9 +20,11 @@ $(BUILD)/obj/tools/cfgvmmc/%.o: tools/cfgvmmc/%.c
 
 $(VMMCSVR): $(VMMCSVR_OBJS)
 $(CFGVMMC): $(CFGVMMC_OBJS)
+$(VMMCSVR): SESSIONS_LIBS := -lmunge -lpam
+$(CFGVMMC): SESSIONS_LIBS := -lmunge
 $(VMMCSVR) $(CFGVMMC): $(LIBDD_LINK)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd -lmunge $(PROG_RPATH)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd $(SESSIONS_LIBS) $(PROG_RPATH)
 
 -include $(VMMCSVR_OBJS:.o=.d) $(CFGVMMC_OBJS:.o=.d)
 
@@ -40,9 +42,11 @@ install-sessions: $(BUILD)/installed/vmmcsvr $(BUILD)/installed/cfgvmmc
 		install -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/vmmcsvr.service
 	[ -e $(DESTDIR)/etc/dd/vmmcsvr.conf ] || \
 		install -m 644 packaging/vmmcsvr.conf $(DESTDIR)/etc/dd/vmmcsvr.conf
+	[ -e $(DESTDIR)/etc/pam.d/vmmcsvr ] || \
+		install -D -m 644 packaging/vmmcsvr.pam $(DESTDIR)/etc/pam.d/vmmcsvr
 
 uninstall-sessions:
 	rm -f $(DESTDIR)$(SBINDIR)/vmmcsvr $(DESTDIR)$(BINDIR)/cfgvmmc \
 		$(DESTDIR)$(MANDIR)/man8/vmmcsvr.8 $(DESTDIR)$(UNITDIR)/vmmcsvr.service \
-		$(DESTDIR)/etc/dd/vmmcsvr.conf
+		$(DESTDIR)/etc/dd/vmmcsvr.conf $(DESTDIR)/etc/pam.d/vmmcsvr
 	[ ! -d $(DESTDIR)/etc/dd ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/dd

@@ -54,7 +54,8 @@ sessions_up() {
 	local i
 
 	chmod 755 "$TAP_DIR"
-	mkdir -p /etc/dd
+	mkdir -p /etc/dd /etc/pam.d
+	cp "$TOP/packaging/vmmcsvr.pam" /etc/pam.d/vmmcsvr
 	sed -i '/ node[0-9]/d' /etc/hosts
 	: >/etc/dd/cluster.conf
 	for ((i = 1; i <= $1; i++)); do

@@ -152,6 +152,29 @@ user() {
 		grep -qx 'VMMCHOSTS=node1 x' "$(log_of node1 "$LPID")"
 }
 
+# Limits as after a login, and not those of the server or of root; an account that has ended.
+account() {
+	local got=0
+
+	mkdir -p /etc/security/limits.d
+	printf '%s\n' 'alice - memlock 4096' 'alice - nofile 100' 'root - memlock 2048' \
+		>/etc/security/limits.d/test.conf
+	printf '#!/bin/sh\nulimit -Sl\nulimit -Hl\nulimit -Sn\nulimit -Hn\nulimit -Hs\n' >"$DRIVE/bin/limits"
+	chmod 755 "$DRIVE/bin/limits"
+	printf '%s\n' 4096 4096 100 100 "$(ulimit -Hs)" >wanted
+	prlimit --pid "${SVR[1]}" --memlock=unlimited --nofile=4096 --stack=16777216:16777216 &&
+		ran node1 / /bin/limits && cmp "$(log_of node1 "$LPID")" wanted || got=1
+	rm /etc/security/limits.d/test.conf
+	sed -i '/^alice/s/.*/alice:*:1:::::1:/' /etc/shadow
+	bad 1 'user 1000: PAM service vmmcsvr: User account has expired' node1 run "$S" / /bin/limits &&
+		has_line log.1 'PAM service vmmcsvr: User account has expired' || got=1
+	sed -i '/^alice/s/.*/alice:*:1::::::/' /etc/shadow
+	mv /etc/pam.d/vmmcsvr pam
+	bad 1 'user 1000: PAM service vmmcsvr: ' node1 run "$S" / /bin/limits || got=1
+	mv pam /etc/pam.d/vmmcsvr
+	server_kill 1 && server_up 1 && ok node1 run "$S" / /bin/script && return $got
+}
+
 refusals() {
 	bad 1 "workingDir '/nowhere': No such" node1 run "$S" /nowhere $MEMBER &&
 		bad 1 "program 'member': No such" node1 run "$S" / member &&
@@ -616,6 +639,7 @@ check "VM_9 names of any bytes" names
 add_all || echo "Bail out! no session"
 check "VM_10 VM_14 run: directory, program, arguments" runs
 check "VM_17 run: user, groups, environment" user
+check "VM_17 run: limits of the user, an account that has expired, no PAM" account
 check "VM_14 run: what cannot be run" refusals
 check "VM_15 kill one by either pid, and all" kills
 check "VM_20 VM_21 control file, byte by byte" control_file

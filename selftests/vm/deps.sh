@@ -10,12 +10,12 @@ set -euo pipefail
 packages=(
 	# building
 	ccache gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
-	libmunge-dev libnl-genl-3-dev libsmartcols-dev libxxhash-dev
+	libmunge-dev libnl-genl-3-dev libpam0g-dev libsmartcols-dev libxxhash-dev
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
 	bash busybox-static coreutils diffutils ethtool findutils gojq grep iperf3
-	iproute2 jq mount munge perftest procps qemu-system-x86 sed strace tcpdump
+	iproute2 jq libpam-modules mount munge perftest procps qemu-system-x86 sed strace tcpdump
 	util-linux wireguard-tools
 	# checks
 	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc musl-dev

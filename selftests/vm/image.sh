@@ -61,6 +61,7 @@ install_libraries() {
 		done
 }
 
+SECURITY=/usr/lib/x86_64-linux-gnu/security
 install_programs() {
 	local root=$1 programs
 
@@ -73,6 +74,10 @@ install_programs() {
 	# glibc loads it when a thread is cancelled; no program names it.
 	install -D /lib/x86_64-linux-gnu/libgcc_s.so.1 \
 		"$root/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"
+	# PAM loads its modules by their names.
+	install -D -m 644 -t "$root$SECURITY" $SECURITY/pam_{limits,unix}.so
+	install_libraries "$root" $SECURITY/pam_{limits,unix}.so
+	install -D -m 644 -t "$root/etc/security" /etc/security/limits.conf
 	# libibverbs loads the driver of soft-RoCE by its name.
 	install -D -m 644 -t "$root/etc/libibverbs.d" /etc/libibverbs.d/rxe.driver
 	install -D -t "$root/usr/lib/x86_64-linux-gnu/libibverbs" \
@@ -106,7 +111,7 @@ write_accounts() {
 	nogroup:x:65534:
 	EOT
 	echo "127.0.0.1 localhost" >"$etc/hosts"
-	echo "root:*:1::::::" >"$etc/shadow"
+	printf '%s:*:1::::::\n' root alice bob >"$etc/shadow"
 	echo dd >"$etc/hostname"
 	cat >"$etc/fstab" <<-EOT
 	proc /proc proc defaults

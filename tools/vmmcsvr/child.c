@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <security/pam_appl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include "child.h"
 
 #define CHILD_MS	30000
+#define PAM_SERVICE_NAME	"vmmcsvr"
 
 static struct report *report;
 
@@ -95,16 +97,45 @@ void child_made(int lpid, int group)
 	report->group = group;
 }
 
+static struct passwd *account(uid_t uid)
+{
+	struct passwd *p = getpwuid(uid);
+
+	errno = EPERM;
+	if (!p)
+		child_fail("user %u is unknown on this node", uid);
+	return p;
+}
+
+/* There is no terminal: a module that asks fails. */
+static int ask_nobody(int n, const struct pam_message **m, struct pam_response **r, void *arg)
+{
+	return PAM_CONV_ERR;
+}
+
+/*
+ * The child becomes the user's program: no process of root is left to close the session. The handle
+ * is not freed, since modules would undo what they have done.
+ */
+void child_limits(uid_t uid)
+{
+	const struct pam_conv conv = { .conv = ask_nobody };
+	pam_handle_t *pam = NULL;
+	int code = pam_start(PAM_SERVICE_NAME, account(uid)->pw_name, &conv, &pam);
+
+	if (!code)
+		code = pam_acct_mgmt(pam, PAM_SILENT);
+	if (!code)
+		code = pam_open_session(pam, PAM_SILENT);
+	errno = EPERM;
+	if (code)
+		child_fail("user %u: PAM service " PAM_SERVICE_NAME ": %s", uid, pam_strerror(pam, code));
+}
+
 struct passwd *child_become(uid_t uid)
 {
-	struct passwd *p;
+	struct passwd *p = account(uid);
 
-	errno = 0;
-	p = getpwuid(uid);
-	if (!p) {
-		errno = EPERM;
-		child_fail("user %u is unknown on this node", uid);
-	}
 	umask(022);
 	if (initgroups(p->pw_name, p->pw_gid) || setresgid(p->pw_gid, p->pw_gid, p->pw_gid) ||
 	    setresuid(uid, uid, uid))

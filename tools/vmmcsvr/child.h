@@ -39,7 +39,10 @@ void child_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 /* Report what was made. */
 void child_made(int lpid, int group);
 
-/* Become a user, with its groups and limits, if its account may be used. */
+/* By PAM: check that a user's account may be used, and take the limits of the user. */
+void child_limits(uid_t uid);
+
+/* Become a user, with its groups. */
 struct passwd *child_become(uid_t uid);
 
 /* Execute a program; the child has succeeded unless this fails. */

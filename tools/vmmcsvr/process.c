@@ -335,6 +335,7 @@ static void start(void *arg)
 	if (!cgroup_write(s, "cgroup.procs", "0"))
 		child_fail("control group of the session");
 	process_add(s, &p);
+	child_limits(s->uid);
 	pw = child_become(s->uid);
 	root = output_root(s);
 	path = program(spec, root);
@@ -354,7 +355,9 @@ const struct report *process_start(struct spec *spec, struct process *p)
 	if (!r->err)
 		logs("session '%s': process %d (pid %d) of run %d has started", s->name, p->lpid,
 		     p->pid, p->group);
-	else if (p->lpid)
+	else
+		logs("session '%s': %s: %s", s->name, r->what, strerror(r->err));
+	if (r->err && p->lpid)
 		record_remove(s, p);
 	return r;
 }

@@ -72,7 +72,7 @@ install_all() {
 		usr/lib/pkgconfig/libvmmc.pc usr/include/vmmc.h usr/share/man/man3/vmmc.3 \
 		usr/share/man/man3/vmmc_GetData.3 \
 		usr/sbin/vmmcsvr usr/bin/cfgvmmc usr/lib/systemd/system/vmmcsvr.service \
-		usr/share/man/man8/vmmcsvr.8 usr/share/man/man1/cfgvmmc.1 etc/dd/vmmcsvr.conf \
+		usr/share/man/man8/vmmcsvr.8 usr/share/man/man1/cfgvmmc.1 etc/dd/vmmcsvr.conf etc/pam.d/vmmcsvr \
 		usr/lib/libsbl.so usr/lib/libsbl.a usr/lib/pkgconfig/libsbl.pc usr/include/sbl.h \
 		usr/share/man/man3/sbl.3 usr/share/man/man3/SBL_AUMap.3 \
 		usr/share/man/man3/rmem.3 usr/share/man/man3/rm_write.3 usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
