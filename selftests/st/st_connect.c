@@ -604,8 +604,21 @@ TEST(ST_27_connect_may_wait_for_accept)
 	OK(st_delete(l));
 }
 
-/* The printed program: its handle is declared as a pointer to a handle. It cannot sleep for 3 s. */
-#define sleep(seconds)	usleep((seconds) * 10000)
+/*
+ * The printed program: its handle is declared as a pointer to a handle. Instead of for 3 s it
+ * sleeps until the server listens.
+ */
+static bool listens;
+
+static void wait_for_the_server(void)
+{
+	while (!__atomic_load_n(&listens, __ATOMIC_ACQUIRE))
+		usleep(1000);
+}
+
+#define sleep(seconds)	wait_for_the_server()
+#define st_listen(...)	\
+	(st_listen(__VA_ARGS__), __atomic_store_n(&listens, true, __ATOMIC_RELEASE))
 
 static int printed(int i_am_client)
 {
