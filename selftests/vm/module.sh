@@ -65,7 +65,8 @@ is_spoiled() {
 compile() {
 	local log=$dir/build.log status=0
 
-	make -s -j"$(nproc)" -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
+	# The number of jobs of a make around this one would be a warning.
+	env -u MAKEFLAGS make -s -j"$(nproc)" -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
 		W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= PAHOLE_VERSION= \
 		CONFIG_PAHOLE_VERSION= "${args[@]}" "${sparse[@]}" modules \
 		>"$log" 2>&1 || status=$?
