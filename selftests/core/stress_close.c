@@ -36,8 +36,10 @@ static void *take_until_finished(void *arg)
 	struct pair *p = arg;
 	struct dd_note n;
 
+	/* On User-Mode Linux no other thread of the process runs until this one calls. */
 	while (!finished)
-		raw_take(&p->srv, p->s.list_unit, &n);
+		if (!raw_take(&p->srv, p->s.list_unit, &n))
+			sched_yield();
 	return NULL;
 }
 
