@@ -273,7 +273,7 @@ void st_wake(struct st_end *e)
 void st_cascade(struct st_end *e)
 {
 	pthread_mutex_lock(&e->lock);
-	if (e->state == ST_CLOSING && e->h)
+	if (e->h && (e->state == ST_CLOSING || __atomic_load_n(&e->reset, __ATOMIC_RELAXED)))
 		st_wake(e);
 	pthread_mutex_unlock(&e->lock);
 }

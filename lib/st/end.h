@@ -235,7 +235,7 @@ int st_sleep(struct st_end *e, int64_t deadline);
 int st_pause(struct st_end *e, int64_t deadline);
 int64_t st_now(void);
 
-/* Wake one thread. In ST_CLOSING, each one that was woken wakes the next one. */
+/* Wake one thread. When an end has closed, each one that was woken wakes the next one. */
 void st_wake(struct st_end *e);
 void st_cascade(struct st_end *e);
 

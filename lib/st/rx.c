@@ -307,10 +307,10 @@ static DDI_NOINLINE int wait_data(struct st_end *e, uintptr_t value, const struc
 	return st_leave(e, error);
 }
 
-/* st_close() and st_delete() wake one thread: wake the next one. */
+/* st_close(), st_delete() and the message of a close wake one thread: wake the next one. */
 static int leave(struct st_end *e, int error)
 {
-	if (error == ENOTCONN || error == EBADF)
+	if (error == ENOTCONN || error == EBADF || error == ECONNRESET)
 		st_cascade(e);
 	return st_error(error);
 }
