@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -15,6 +14,7 @@
 #include "session.h"
 #include "shared.h"
 #include "upcall.h"
+#include "wait.h"
 
 #define ASK_NS		500000000	/* between questions for a process that is not known yet */
 #define FAILURES_MAX	6		/* a server that is started again answers before */
@@ -114,14 +114,6 @@ DD_API int ddi_present(struct dd **h, int *pid)
 	return ret;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 static int answer(struct ddi_peer *p, int ret)
 {
 	if (ret == -EAGAIN || ret == -ESRCH)
@@ -145,8 +137,8 @@ static int peer_ask(struct ddi_peer *p)
 		if (ret != -EAGAIN)
 			fd = NO_QUESTION;
 		ret = answer(p, ret);
-	} else if (now_ns() - p->asked > ASK_NS) {
-		ddi_store(&p->asked, now_ns());
+	} else if (ddi_now() - p->asked > ASK_NS) {
+		ddi_store(&p->asked, ddi_now());
 		fd = ddi_session_ask(p->node, p->pid);
 		if (fd < 0)
 			ret = answer(p, -EHOSTUNREACH);

@@ -211,6 +211,28 @@ void ddi_session_enter(void)
 	ask(&r, &reply);
 }
 
+/* What a caller of the interfaces can do about the error of a start. */
+static int spawn_class(int ret)
+{
+	switch (-ret) {
+	case 0:
+	case EPERM:
+		return ret;
+	case EAGAIN:
+	case ENOMEM:
+	case ENOSPC:
+	case EDQUOT:
+		return -ENOMEM;
+	case EBUSY:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ENONET:
+	case ETIMEDOUT:
+		return -EHOSTUNREACH;
+	}
+	return -EINVAL;
+}
+
 DD_API int ddi_session_spawn(const char *program, char **argv, int node, int *pid)
 {
 	char *none[] = { NULL }, *directory;
@@ -220,10 +242,10 @@ DD_API int ddi_session_spawn(const char *program, char **argv, int node, int *pi
 	int ret;
 
 	if (!session())
-		return -ENONET;
+		return -EHOSTUNREACH;
 	directory = getcwd(NULL, 0);
 	if (!directory)
-		return -errno;
+		return spawn_class(-errno);
 	add(&r, "spawn");
 	add(&r, session());
 	add_number(&r, own_read(&own) >= 3 ? own.group : 0);
@@ -236,7 +258,7 @@ DD_API int ddi_session_spawn(const char *program, char **argv, int node, int *pi
 	ret = ask(&r, &reply);
 	if (!ret)
 		*pid = atoi(reply.field[3]);
-	return ret;
+	return spawn_class(ret);
 }
 
 int ddi_session_ask(int node, int pid)

@@ -17,8 +17,8 @@ void ddi_session_enter(void);
 int ddi_session(void);
 
 /*
- * Start a process on a node. 0; -ENONET: no session, or none there; -EHOSTUNREACH: no server answers;
- * or the error of the start.
+ * Start a process on a node. 0; -EHOSTUNREACH: no session, no such node, or its server is busy or does
+ * not answer; -ENOMEM: a limit; -EPERM; or -EINVAL: the program or the directory.
  */
 int ddi_session_spawn(const char *program, char **argv, int node, int *pid);
 

@@ -44,16 +44,9 @@ static int spawn_code(int ret)
 	switch (-ret) {
 	case 0:
 		return SBL_Success;
-	case EAGAIN:
 	case ENOMEM:
-	case ENOSPC:
-	case EDQUOT:
 		return SBL_ENoMem;
-	case EBUSY:
 	case EHOSTUNREACH:
-	case ENETUNREACH:
-	case ENONET:
-	case ETIMEDOUT:
 		return SBL_ENoSuchNode;
 	case EPERM:
 		return SBL_EPermission;

@@ -14,16 +14,9 @@ static vmmc_result_t spawn_code(int ret)
 	switch (-ret) {
 	case 0:
 		return vmmc_Success;
-	case EAGAIN:
 	case ENOMEM:
-	case ENOSPC:
-	case EDQUOT:
 		return vmmcErr_NoMem;
-	case EBUSY:
 	case EHOSTUNREACH:
-	case ENETUNREACH:
-	case ENONET:
-	case ETIMEDOUT:
 		return vmmcErr_NoSuchNode;
 	case EPERM:
 		return vmmcErr_Permission;
