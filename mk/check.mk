@@ -24,7 +24,7 @@ check-kernel:
 	@selftests/vm/check/kernel.sh
 
 check-rooms:
-	@selftests/vm/check/rooms.py
+	@selftests/vm/check/rooms.sh
 
 check-installed:
 	@selftests/vm/check/installed.sh

@@ -12,7 +12,8 @@ NET_OBJ		:= $(BUILD)/obj/selftests/net
 NET_TP		:= $(sort $(wildcard kernel/transport/*.c))
 NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,answer.c ctl.c lookup.c remote.c \
 			remote_import.c remote_msg.c remote_op.c) \
-		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c exported.c import.c)
+		   $(addprefix kernel/core/,access.c channel.c charge.c deposit.c export.c exported.c import.c \
+			names.c)
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
 # Headers that kernel_user.h replaces: those of the kernel, and some of the module. What the
 # files above begin to use of the kernel goes there, or to kernel.c in the same place.
@@ -20,7 +21,7 @@ NET_INC		:= $(NET_OBJ)/include
 NET_CPPFLAGS	:= -I$(NET_INC) -Iselftests/transport/sim/include -Ikernel \
 		   -idirafter include -idirafter include/uapi
 # Functions of the kernel that no scenario calls are missing; a call of one crashes.
-NET_LDLIBS	:= -lm -no-pie -Wl,--unresolved-symbols=ignore-all
+NET_LDLIBS	:= -no-pie -Wl,--unresolved-symbols=ignore-all
 NET_CFLAGS	= $(filter-out -Iinclude%,$(CFLAGS)) $(NET_CPPFLAGS) \
 		  -Wno-sign-compare -Wno-maybe-uninitialized
 NET_OBJS	:= $(patsubst kernel/%.c,$(NET_OBJ)/kernel/%.o,$(NET_KERNEL)) \
@@ -51,13 +52,24 @@ $(SIM): $(NET_OBJS)
 
 -include $(NET_OBJS:.o=.d)
 
-# The same with AddressSanitizer and UndefinedBehaviorSanitizer.
-$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) \
-		$(wildcard kernel/*/*.h selftests/transport/sim/*.h selftests/transport/sim/include/*.h) \
-		| $(NET_INC)/.made
+# The same with AddressSanitizer and UndefinedBehaviorSanitizer. ccache needs a command for each
+# file.
+NET_ASAN	:= -O1 -fsanitize=address,undefined -fno-sanitize-recover
+NET_ASAN_OBJS	:= $(NET_OBJS:$(NET_OBJ)/%=$(NET_OBJ)/asan/%)
+
+$(NET_OBJ)/asan/kernel/%.o: kernel/%.c | $(NET_INC)/.made
 	@mkdir -p $(@D)
-	$(CC) $(NET_CFLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover \
-		-MF $@.d -o $@ $(NET_SIM) $(NET_KERNEL) $(NET_LDLIBS)
+	$(CC) $(NET_CFLAGS) $(NET_ASAN) -c -o $@ $<
+
+$(NET_OBJ)/asan/sim/%.o: selftests/transport/sim/%.c | $(NET_INC)/.made
+	@mkdir -p $(@D)
+	$(CC) $(NET_CFLAGS) $(NET_ASAN) -c -o $@ $<
+
+$(SIM)-asan: $(NET_ASAN_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(NET_ASAN) -o $@ $^ $(NET_LDLIBS)
+
+-include $(NET_ASAN_OBJS:.o=.d)
 
 # Seeds that are the same each time, and three that follow from the commit.
 SEED ?= 1
@@ -73,12 +85,12 @@ check-transport-sim: $(SIM) $(SIM)-asan
 
 check-transport-mutations: $(SIM)
 	@CC='$(CC)' CPPFLAGS='$(NET_CPPFLAGS)' LDLIBS='$(NET_LDLIBS)' \
-		selftests/transport/sim/mutations.sh $(NET_OBJ)
+		selftests/transport/sim/mutants.py $(NET_OBJ)
 
 .PHONY: mutants
 MUTANTS ?= 60
 mutants: $(SIM)
-	@CPPFLAGS='$(NET_CPPFLAGS)' LDLIBS='$(NET_LDLIBS)' \
+	@CC='$(CC)' CPPFLAGS='$(NET_CPPFLAGS)' LDLIBS='$(NET_LDLIBS)' \
 		selftests/transport/sim/mutants.py $(NET_OBJ) $(MUTANTS) $(SEED)
 
 # --- fuzzing -----------------------------------------------------------------
@@ -90,7 +102,7 @@ FUZZ_DIR	:= $(BUILD)/fuzz
 FUZZ_CFLAGS	:= -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		   -fno-sanitize-recover=undefined -Wall -Wno-sign-compare \
 		   -Wno-c2x-extensions $(NET_CPPFLAGS)
-FUZZ_SRCS	:= $(addprefix selftests/transport/sim/,packet.c user.c) $(NET_TP)
+FUZZ_SRCS	:= $(addprefix selftests/transport/sim/,packet.c user.c victim.c) $(NET_TP)
 
 $(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/transport/*.h) \
 		| $(NET_INC)/.made

@@ -26,8 +26,9 @@ SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_SBL) $(SELFTEST_ST) sb_tsan st_tsan intruder stale member \
 		   rogue)
 
-# kselftest's harness compares its arguments with int.
-SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
+# kselftest's harness compares its arguments with int. Each guest gets all tests, and debug
+# information would be three quarters of that.
+SELFTEST_CFLAGS	= $(CFLAGS) -g0 -isystem $(KSELFTEST) -Iselftests/ddp \
 		  -Iselftests/core -Iselftests/lib -Iselftests/harness -Iselftests/promises \
 		  -Itools/rmclerk -Wno-sign-compare -Wno-missing-prototypes \
 		  -Wno-stringop-truncation \
@@ -49,33 +50,43 @@ $(BUILD)/obj/selftests/%.sbl.o: selftests/%.c
 
 -include $(wildcard $(BUILD)/obj/selftests/*/*.d)
 
-# Tests are linked with the static library, so an installed one is not used. The
-# samples test the shared one.
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/ddp/%.o \
-		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
+# What test programs share. Of an archive the linker takes what a program uses: main() of
+# tap.c if it has none.
+HARNESS		:= $(SELFTEST_DIR)/harness.a
+$(HARNESS): $(patsubst %,$(BUILD)/obj/selftests/%.o,harness/common harness/tap harness/worker ddp/peer)
 	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
+	rm -f $@
+	$(AR) rcs $@ $^
 
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/lib/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,lib/echo.o lib/segment.o harness/tap.o) \
-		$(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) -o $@ $^
+# $(call programs,FOLDER,NAMES,OBJECTS AND LIBRARIES): each of a file of its own, and what all
+# of the folder use. The library is the static one, so an installed one is not used. The
+# samples test the shared one.
+LINK		= $(CC) -pthread $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+define programs
+$(addprefix $(SELFTEST_DIR)/,$(2)): $(SELFTEST_DIR)/%: $(BUILD)/obj/selftests/$(1)/%.o \
+		$(patsubst %.o,$(BUILD)/obj/selftests/%.o,$(filter %.o,$(3))) \
+		$(HARNESS) $(patsubst %,$(BUILD)/lib/%,$(filter %.a,$(3)))
+	@mkdir -p $$(@D)
+	$$(LINK)
+endef
+
+$(eval $(call programs,ddp,$(SELFTEST_DDP),libdd.a))
+$(eval $(call programs,lib,$(SELFTEST_LIB),lib/echo.o lib/segment.o libdd.a))
+$(eval $(call programs,core,$(SELFTEST_ABI),core/calls.o core/raw.o))
+$(eval $(call programs,core,$(SELFTEST_STRESS),$(addprefix core/,calls.o inject.o raw.o) libdd.a))
+$(eval $(call programs,net,$(SELFTEST_NET),core/inject.o core/raw.o libdd.a))
+$(eval $(call programs,rmem,$(SELFTEST_RMEM),rmem/owner.o librmem.a libdd.a))
+$(eval $(call programs,vmmc,$(SELFTEST_VMMC),harness/buffers.o libvmmc.a libdd.a))
+$(eval $(call programs,sbl,$(SELFTEST_SBL),harness/buffers.sbl.o libsbl.a libvmmc.a libdd.a))
+$(eval $(call programs,vm,stale,))
+$(eval $(call programs,st,$(SELFTEST_ST),st/pair.o st/negative.o dd/libst.a libdd.a))
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): LDLIBS += -lxxhash
 
 # The library's system calls fail at will.
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): $(BUILD)/obj/selftests/lib/faulty.o
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors track upcall): $(BUILD)/obj/selftests/lib/faulty.o
 $(BUILD)/obj/selftests/lib/lib_direct.o: SELFTEST_CFLAGS += -Ilib/core
-$(addprefix $(SELFTEST_DIR)/lib_,direct errors notes track upcall): LDFLAGS += \
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors track upcall): LDFLAGS += \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
-
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/rmem/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o harness/worker.o harness/tap.o) \
-		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^ -lxxhash
 
 $(SELFTEST_DIR)/rm_segment: $(addprefix $(BUILD)/obj/selftests/rmem/segment_,notes.o failures.o)
 $(addprefix $(SELFTEST_DIR)/rm_,figures names registry): $(BUILD)/obj/tools/rmclerk/registry.o
@@ -87,33 +98,16 @@ $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
 
-# Of the guest's kernel, without dd.
-$(SELFTEST_DIR)/stale: selftests/vm/stale.c
-	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE -pthread -o $@ $<
-
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_VMMC)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/vmmc/%.o \
-		$(addprefix $(BUILD)/obj/selftests/harness/,buffers.o worker.o tap.o) \
-		$(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
-
 $(SELFTEST_DIR)/vm_data: $(BUILD)/obj/selftests/promises/buffer_data.o
 $(SELFTEST_DIR)/vm_kill: $(BUILD)/obj/selftests/promises/buffer_kill.o
 $(SELFTEST_DIR)/vm_notify: $(BUILD)/obj/selftests/promises/buffer_notify.o
+$(addprefix $(SELFTEST_DIR)/vm_,notify redir): $(BUILD)/obj/selftests/promises/sender.o
 
 # What both interfaces promise is compiled for each. One program uses both libraries.
 $(BUILD)/obj/selftests/%.sbl.o $(BUILD)/obj/selftests/sbl/%.o: SELFTEST_CFLAGS += -DOF_SBL
 $(SELFTEST_DIR)/sb_data: $(BUILD)/obj/selftests/promises/buffer_data.sbl.o
 $(SELFTEST_DIR)/sb_kill: $(BUILD)/obj/selftests/promises/buffer_kill.sbl.o
-$(SELFTEST_DIR)/sb_notify: $(BUILD)/obj/selftests/promises/buffer_notify.sbl.o
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_SBL)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/sbl/%.o \
-		$(addprefix $(BUILD)/obj/selftests/harness/,buffers.sbl.o worker.o tap.o) \
-		$(BUILD)/lib/libsbl.a $(BUILD)/lib/libvmmc.a $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
+$(SELFTEST_DIR)/sb_notify: $(addprefix $(BUILD)/obj/selftests/promises/,buffer_notify.sbl.o sender.sbl.o)
 
 # A process of a session, which uses the shared libraries as programs do.
 $(SELFTEST_DIR)/member: selftests/sessions/member.c $(LIBDD_DIR)/libvmmc.so $(LIBDD_DIR)/libsbl.so
@@ -126,53 +120,31 @@ $(SELFTEST_DIR)/rogue: selftests/sessions/rogue.c
 
 -include $(SELFTEST_DIR)/member.d $(SELFTEST_DIR)/rogue.d
 
-# The threads of libsbl, libst and libdd under ThreadSanitizer.
-TSAN		= clang -fsanitize=thread -O1 -g -w -D_GNU_SOURCE -DOF_SBL -DDD_VERSION='"$(VERSION)"' -pthread \
-		  $(addprefix -I,selftests/ddp selftests/lib selftests/harness include include/uapi lib/core lib/conn \
-		  lib/mem) -o $@ $(filter %.c,$^)
+# The threads of libsbl, libst and libdd under ThreadSanitizer. ccache needs a command for each
+# file.
+TSAN		:= clang -fsanitize=thread -pthread
+TSAN_CFLAGS	:= -O1 -g -w -D_GNU_SOURCE -DOF_SBL -DDD_VERSION='"$(VERSION)"' \
+		   $(addprefix -I,selftests/ddp selftests/lib selftests/harness include \
+		   include/uapi lib/core lib/conn lib/mem)
+TSAN_OBJ	:= $(BUILD)/obj/tsan
+tsan_objects	= $(patsubst %.c,$(TSAN_OBJ)/%.o,$(LIBDD_SRCS) $(wildcard $(1)))
 
-$(SELFTEST_DIR)/sb_tsan: $(LIBDD_SRCS) $(wildcard lib/sbl/*.c lib/*/*.h include/*.h) \
-		selftests/sbl/sb_stress.c selftests/harness/buffers.c selftests/harness/worker.c \
-		selftests/harness/tap.c
+$(TSAN_OBJ)/%.o: %.c
 	@mkdir -p $(@D)
-	$(TSAN)
+	$(TSAN) $(TSAN_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(SELFTEST_DIR)/st_tsan: $(LIBDD_SRCS) $(wildcard lib/st/*.c lib/*/*.h include/*.h) \
-		selftests/st/st_flow.c selftests/st/pair.c selftests/ddp/peer.c selftests/harness/tap.c
+$(SELFTEST_DIR)/sb_tsan: $(call tsan_objects,lib/sbl/*.c selftests/sbl/sb_stress.c \
+		$(addprefix selftests/harness/,buffers.c common.c tap.c worker.c))
+$(SELFTEST_DIR)/st_tsan: $(call tsan_objects,lib/st/*.c selftests/st/st_flow.c \
+		$(addprefix selftests/,st/pair.c ddp/peer.c harness/tap.c harness/worker.c))
+$(addprefix $(SELFTEST_DIR)/,sb_tsan st_tsan):
 	@mkdir -p $(@D)
-	$(TSAN)
+	$(TSAN) -o $@ $^
+
+-include $(wildcard $(TSAN_OBJ)/*/*/*.d)
 
 $(BUILD)/obj/selftests/st/st_hostile.o: SELFTEST_CFLAGS += -Ilib/st
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ST)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/st/%.o \
-		$(addprefix $(BUILD)/obj/selftests/,st/pair.o st/negative.o ddp/peer.o harness/tap.o) \
-		$(BUILD)/lib/dd/libst.a $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
-
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/core/%.o \
-		$(addprefix $(BUILD)/obj/selftests/core/,calls.o raw.o)
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
-
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/core/%.o \
-		$(addprefix $(BUILD)/obj/selftests/core/,audit.o calls.o inject.o raw.o) \
-		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
-
-$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_NET)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/net/%.o \
-		$(BUILD)/obj/selftests/net/traffic.o \
-		$(addprefix $(BUILD)/obj/selftests/core/,inject.o raw.o) \
-		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
-	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
-
-$(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,\
-		end.o serve.o load.o)
+$(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,load.o serve.o)
 
 CHECKS += check-selftests
 check-selftests:

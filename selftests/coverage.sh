@@ -31,7 +31,7 @@ NODES='' ACROSS='' EXCEPT=''
 named() {
 	# shellcheck disable=SC2086 # patterns
 	(cd "$(dirname "$table")" &&
-		grep -hE "^(TEST|PROMISE)|^[[:space:]]*check \"?${ID}_" $TESTS)
+		grep -hE "^(TEST|PROMISE)|^[[:space:]]*(check|in_session) \"?${ID}_" $TESTS)
 }
 
 # guest-run.sh prints a line of a list as a comment, its results, and its time.

@@ -27,27 +27,22 @@ struct answer {
 	char text[256];
 };
 
-static void read_text(struct answer *ans, struct nlattr *head, int len)
-{
-	struct nlattr *text = nla_find(head, len, NLMSGERR_ATTR_MSG);
-
-	if (text)
-		nla_strlcpy(ans->text, text, sizeof(ans->text));
-}
-
 static int on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)err - 1;
 	struct answer *ans = arg;
 	size_t skip = sizeof(*err);
+	struct nlattr *text;
 
 	ans->error = -err->error;
 	ans->done = 1;
 	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
 		skip += NLMSG_ALIGN(err->msg.nlmsg_len) - sizeof(err->msg);
-	if (nlh->nlmsg_flags & NLM_F_ACK_TLVS)
-		read_text(ans, (void *)((char *)err + skip),
-			  nlh->nlmsg_len - NLMSG_LENGTH(skip));
+	text = !(nlh->nlmsg_flags & NLM_F_ACK_TLVS) ? NULL :
+	       nla_find((void *)((char *)err + skip), nlh->nlmsg_len - NLMSG_LENGTH(skip),
+			NLMSGERR_ATTR_MSG);
+	if (text)
+		nla_strlcpy(ans->text, text, sizeof(ans->text));
 	return NL_STOP;
 }
 
@@ -63,36 +58,20 @@ static int on_end(struct nl_msg *msg, void *arg)
 }
 
 /* -1 if that is no such attribute. */
-static int put_hex(struct nl_msg *msg, int attr, const char *hex)
-{
-	unsigned char bytes[64];
-	size_t n;
-
-	for (n = 0; n < sizeof(bytes) && sscanf(hex, "%2hhx", &bytes[n]) == 1;
-	     n++)
-		hex += 2;
-	return *hex ? -1 : nla_put(msg, attr, n, bytes);
-}
-
-/* The same for a number. */
-static int put_number(struct nl_msg *msg, const char *text)
-{
-	unsigned long long value;
-	int attr, bytes;
-
-	if (sscanf(text, "%d:%d:%llu", &attr, &bytes, &value) != 3 ||
-	    bytes < 0 || bytes > 8)
-		return -1;
-	return nla_put(msg, attr, bytes, &value);
-}
-
 static int put_attribute(struct nl_msg *msg, const char *text)
 {
-	int attr, skip = 0;
+	unsigned char bytes[64];
+	unsigned long long value;
+	int attr, size, skip = 0;
 
-	if (sscanf(text, "%d:x:%n", &attr, &skip) == 1 && skip)
-		return put_hex(msg, attr, text + skip);
-	return put_number(msg, text);
+	if (sscanf(text, "%d:%d:%llu", &attr, &size, &value) == 3)
+		return size < 0 || size > 8 ? -1 : nla_put(msg, attr, size, &value);
+	if (sscanf(text, "%d:x:%n", &attr, &skip) != 1 || !skip)
+		return -1;
+	text += skip;
+	for (size = 0; size < 64 && sscanf(text, "%2hhx", &bytes[size]) == 1; size++)
+		text += 2;
+	return *text ? -1 : nla_put(msg, attr, size, bytes);
 }
 
 static struct nl_msg *make_request(int family, int argc, char **argv)

@@ -36,8 +36,18 @@ is_content() {
 	[ "$status" = 0 ] && jq -e 'all(.[]; .status != "fix")' "$OUT"
 }
 
-noted() { jq -e --arg what "$1" 'any(.[]; .check == $what and
-	.status == "note" and .advice != null)' "$OUT"; }
+# has CHECK STATUS TEXT: a line whose text matches.
+has() {
+	jq -e --arg what "$1" --arg status "$2" --arg text "$3" 'any(.[];
+		.check == $what and .status == $status and
+		(.text | test($text)))' "$OUT"
+}
+
+# reports NAME CHECK STATUS TEXT
+reports() {
+	run ddctl -j doctor
+	check "doctor: $1" has "${@:2}"
+}
 
 test_device() {
 	content 'nothing to fix for root'
@@ -53,7 +63,7 @@ test_device() {
 	finds 'a device without group permission' device 'chmod 660' $as_member
 	chmod 666 /dev/dd
 	content 'a device for every user' $as_user
-	check 'doctor: a device for every user is noted' noted device
+	check 'doctor: a device for every user is noted' has device note .
 	chmod 660 /dev/dd
 	mv /dev/dd /dev/dd.away
 	finds 'no device' device 'mknod /dev/dd c 10'
@@ -85,14 +95,7 @@ test_node() {
 	finds 'the node is down' node 'ddctl node up'
 	ddctl node up
 	content 'one processor' taskset -c 0
-	check 'doctor: one processor is noted' noted cpus
-}
-
-# has CHECK STATUS TEXT: a line whose text matches.
-has() {
-	jq -e --arg what "$1" --arg status "$2" --arg text "$3" 'any(.[];
-		.check == $what and .status == $status and
-		(.text | test($text)))' "$OUT"
+	check 'doctor: one processor is noted' has cpus note .
 }
 
 says_in_use() {
@@ -106,21 +109,17 @@ RESERVED=/proc/sys/net/ipv4/ip_local_reserved_ports
 test_port() {
 	local list
 
-	run ddctl -j doctor
-	check 'doctor: a port that others may take is noted' \
-		has port note 'port 56797 may be given to any program'
+	reports 'a port that others may take is noted' port note \
+		'port 56797 may be given to any program'
 	for list in 56797 1-3,56797 50000-60000 56796,56797-56798,60000; do
 		echo $list >$RESERVED
-		run ddctl -j doctor
-		check "doctor: it is reserved ($list)" has port ok 'port 56797'
+		reports "it is reserved ($list)" port ok 'port 56797'
 	done
 	echo 5,56798-60000 >$RESERVED
-	run ddctl -j doctor
-	check 'doctor: others are reserved' has port note 'port 56797'
+	reports 'others are reserved' port note 'port 56797'
 	echo >$RESERVED
 	ddctl node set port 700
-	run ddctl -j doctor
-	check 'doctor: a port that programs do not get' has port ok 'port 700'
+	reports 'a port that programs do not get' port ok 'port 700'
 	ddctl node set port 56797
 	ip link add other type vxlan id 1 dstport 56797 local 127.0.0.1
 	ip link set other up
@@ -134,24 +133,20 @@ test_port() {
 }
 
 test_peers() {
-	run ddctl -j doctor
-	check 'doctor: no peers' has peers note 'node 1 of 2 has no peers'
+	reports 'no peers' peers note 'node 1 of 2 has no peers'
 	mkdir -p /etc/dd
 	echo '1 10.0.0.1' >/etc/dd/cluster.conf
 	finds 'a cluster file that was not applied' peers \
 		'ddctl apply /etc/dd/cluster.conf'
 	rm /etc/dd/cluster.conf
 	ddctl peer add 0 10.0.0.2
-	run ddctl -j doctor
-	check 'doctor: a peer that does not answer' \
-		has peers note 'node 0 at 10.0.0.2:56797 is '
+	reports 'a peer that does not answer' peers note 'node 0 at 10.0.0.2:56797 is '
 	ddctl peer del 0
 	# Independent of the other routes.
 	ip route add unreachable 10.99.0.0/16
 	ddctl peer add 0 10.99.0.2
 	until_true without_route
-	run ddctl -j doctor
-	check 'doctor: a peer without a route' has peers note \
+	reports 'a peer without a route' peers note \
 		'node 0 at 10.99.0.2:56797 is .*: no route to it for [0-9]* packets?$'
 	check 'doctor: and what to do' jq -e 'any(.[]; .check == "peers" and
 		(.advice | startswith("ip route get 10.99.0.2 ")))' "$OUT"
@@ -164,8 +159,7 @@ without_route() { ddctl -j peer show 0 | jq -e '.counters.tx_noroute > 0'; }
 test_clerk() {
 	local clerk
 
-	run ddctl -j doctor
-	check 'doctor: no name clerk is noted' has clerk note 'has no name clerk'
+	reports 'no name clerk is noted' clerk note 'has no name clerk'
 	rmclerk >clerk.out &
 	clerk=$!
 	until_true grep -q ready clerk.out

@@ -25,17 +25,10 @@ set_up() {
 # No end is in $OUT twice.
 no_twins() { jq -e '(map([.ctx, .id]) | unique | length) == length' "$OUT"; }
 
-# shellcheck disable=SC2016 # a variable of jq
 test_still() {
 	run ddctl -j conn
 	check 'every end is there' json "length == 2 * $CONNS"
 	check 'no end is there twice' no_twins
-	check 'every end has its other end' json '
-		(map({key: "\(.ctx) \(.id)", value: .peer_id}) | from_entries)
-		as $peers | all(.[]; $peers["\(.peer_ctx) \(.peer_id)"] == .id)'
-	check 'rows are complete' json 'map(.role as $r | length +
-		if $r == "server" then 0 else 1 end) | unique | length == 1'
-	check 'the service counts them' json ".[0].conns == $CONNS" service
 	check 'every region is there' json "length == 1 + $CONNS" region
 	check 'in a table too' \
 		[ "$(ddctl conn | wc -l)" = $((2 * CONNS + 1)) ]
@@ -89,23 +82,12 @@ test_impatient() {
 	check 'readers that stop early do no harm' living conn
 }
 
-test_down() {
-	local i
-
-	for ((i = 0; i < CLIENTS; i++)); do
-		let_go client$i
-	done
-	check 'serving ends report that clients were killed' json "
-		length >= $CONNS and all(.[];
-			.role == \"server\" and .error == 104)" conn
-	let_go server
-	check 'nothing is left' json '. == []' conn
-}
-
-plan 12
+plan 7
 set_up
 test_still
 test_churn
 test_impatient
-test_down
+for name in "${!holder_pid[@]}"; do
+	let_go "$name"
+done
 finish

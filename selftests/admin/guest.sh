@@ -6,8 +6,8 @@
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$HERE/../.." && pwd)
 TESTS=$TOP/build/selftests
-# shellcheck source=selftests/admin/tap.sh
-. "$HERE/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$TOP/selftests/vm/tap.sh"
 PATH=$TOP/build/bin:$PATH
 
 [ -e /sys/module/dd ] || {

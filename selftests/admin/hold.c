@@ -11,7 +11,6 @@
  *   churn COUNT NAME                    as often connected and closed
  *   send CONN BYTES                     "1", or 0 if nothing was accepted
  *   take                                the number of notes consumed
- *   contexts COUNT                      the number of contexts opened
  *   export NAME USERS IMPORTERS         its serial; enum dd_permission
  *   registrar                           "0"; accepts all names from now on
  *   register NAME                       its serial; its name is kept by the registrar
@@ -22,12 +21,11 @@
  *   drop                                "0"; closes the device, but no other descriptor
  *   put IMPORT OFFSET BYTES             "1"
  *   control SEGMENT WHAT VALUE          "0"
- *   close CONN / unserve SERVICE / free REGION / end SERIAL   "0"
+ *   close CONN / unserve SERVICE / end SERIAL   "0"
  *
  * or "error ERRNO". It ends at the end of its input.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +56,7 @@ static struct link *link_find(__u64 name)
 		if (links[i].name == name)
 			return &links[i];
 	}
+	errno = ENOENT;
 	return NULL;
 }
 
@@ -105,13 +104,8 @@ static long long connect_to(const char *name, __u32 node, __u32 type, __u32 wind
 	c.node = node;
 	c.type = type;
 	c.window = window;
-	if (raw_connect(&ctx, &c)) {
-		int err = errno;
-
-		raw_free(&ctx, &mem);
-		errno = err;
+	if (raw_connect(&ctx, &c))
 		return -1;
-	}
 	/* The connection keeps the memory, which is not accessed here. */
 	munmap(mem.at, mem.len);
 	last_region = mem.id;
@@ -154,10 +148,8 @@ static long long do_send(char **arg)
 {
 	struct link *link = link_find(atoll(arg[0]));
 
-	if (!link) {
-		errno = ENOENT;
+	if (!link)
 		return -1;
-	}
 	return raw_send(&ctx, link->state_unit, link->name, 0, 0, atol(arg[1]));
 }
 
@@ -264,10 +256,8 @@ static long long do_put(char **arg)
 	struct link *link = link_find(atoll(arg[0]));
 	struct dd_import_make i;
 
-	if (!link) {
-		errno = ENOENT;
+	if (!link)
 		return -1;
-	}
 	i = (struct dd_import_make){ .import = link->name, .state_unit = link->state_unit };
 	return mem_put(&ctx, &i, bytes, atoll(arg[1]), atoll(arg[2]), 0);
 }
@@ -282,33 +272,6 @@ static long long do_end(char **arg)
 	return mem_end(&ctx, atoll(arg[0]));
 }
 
-/* Empty ones, open until this process ends. */
-static long long do_contexts(char **arg)
-{
-	int i, n = atoi(arg[0]);
-
-	for (i = 0; i < n; i++) {
-		if (open("/dev/dd", O_RDWR | O_CLOEXEC) < 0)
-			return -1;
-	}
-	return n;
-}
-
-static long long do_close(char **arg)
-{
-	return raw_op(&ctx, DD_IOC_CLOSE, atoll(arg[0]));
-}
-
-static long long do_unserve(char **arg)
-{
-	return raw_op(&ctx, DD_IOC_UNSERVE, atoi(arg[0]));
-}
-
-static long long do_free(char **arg)
-{
-	return raw_op(&ctx, DD_IOC_REGION_FREE, atoi(arg[0]));
-}
-
 static const struct request {
 	const char *name;
 	int args;
@@ -321,7 +284,6 @@ static const struct request {
 	{ "churn", 2, do_churn },
 	{ "send", 2, do_send },
 	{ "take", 0, do_take },
-	{ "contexts", 1, do_contexts },
 	{ "export", 3, do_export },
 	{ "registrar", 0, do_registrar },
 	{ "register", 1, do_register },
@@ -332,9 +294,15 @@ static const struct request {
 	{ "put", 3, do_put },
 	{ "control", 3, do_control },
 	{ "end", 1, do_end },
-	{ "close", 1, do_close },
-	{ "unserve", 1, do_unserve },
-	{ "free", 1, do_free },
+};
+
+/* Requests that name one object. */
+static const struct {
+	const char *name;
+	unsigned int ioctl;
+} ops[] = {
+	{ "close", DD_IOC_CLOSE },
+	{ "unserve", DD_IOC_UNSERVE },
 };
 
 static long long execute(char *line)
@@ -348,6 +316,10 @@ static long long execute(char *line)
 	for (i = 0; name && i < sizeof(requests) / sizeof(*requests); i++) {
 		if (!strcmp(requests[i].name, name) && requests[i].args == n)
 			return requests[i].run(word);
+	}
+	for (i = 0; name && n == 1 && i < sizeof(ops) / sizeof(*ops); i++) {
+		if (!strcmp(ops[i].name, name))
+			return raw_op(&ctx, ops[i].ioctl, atoll(word[0]));
 	}
 	errno = ENOTTY;
 	return -1;

@@ -7,15 +7,11 @@
 #include "dd_harness.h"
 #include "raw.h"
 
-/* A service with the options of @want, of one block if it does not say. */
-static int shop_open(struct server *shop, const struct dd_serve *want)
+/* A service of a user with the options of @want, of one block if it does not say. */
+static int shop_of(struct server *shop, const char *name, const struct dd_serve *want, uid_t uid)
 {
 	__u32 blocks = want->maxconn ?: 1;
-	static int number;
-	char name[24];
 
-	/* A context that was closed keeps its names until a worker ends it. */
-	snprintf(name, sizeof(name), "shop.%d.%d", getpid(), number++);
 	if (raw_start(&shop->r, 2 * blocks * PAGE, &shop->m))
 		return -1;
 	raw_serve_args(&shop->s, name, blocks, &shop->m);
@@ -24,7 +20,17 @@ static int shop_open(struct server *shop, const struct dd_serve *want)
 	shop->s.gid = want->gid;
 	shop->s.peruser = want->peruser;
 	shop->s.window = want->window ?: 1;
-	return raw_serve(&shop->r, &shop->s);
+	return AS_USER(uid, raw_serve(&shop->r, &shop->s));
+}
+
+static int shop_open(struct server *shop, const struct dd_serve *want)
+{
+	static int number;
+	char name[24];
+
+	/* A context that was closed keeps its names until a worker ends it. */
+	snprintf(name, sizeof(name), "shop.%d.%d", getpid(), number++);
+	return shop_of(shop, name, want, 0);
 }
 
 #define SHOP(shop, ...)	shop_open(shop, &(struct dd_serve){ __VA_ARGS__ })
@@ -41,16 +47,7 @@ static int client_of(struct client *cl, const struct server *shop)
 
 static int client_connect(struct client *cl, uid_t uid)
 {
-	int ret, err;
-
-	if (seteuid(uid))
-		return -1;
-	ret = raw_connect(&cl->r, &cl->c);
-	err = errno;
-	if (seteuid(0))
-		return -1;
-	errno = err;
-	return ret;
+	return AS_USER(uid, raw_connect(&cl->r, &cl->c));
 }
 
 static struct dd_conn_state *cell_of(const struct server *shop)
@@ -287,62 +284,39 @@ TEST(bad_limits_of_a_service_are_refused)
 	struct server shop;
 
 	EXPECT_ERR(EINVAL, SHOP(&shop, .uid = ALICE));
-	raw_close(&shop.r);
 	EXPECT_ERR(EINVAL, SHOP(&shop, .gid = ALICE));
-	raw_close(&shop.r);
 	EXPECT_ERR(EINVAL, SHOP(&shop, .peruser = 2));
 }
 
 /* --- services of one name ---------------------------------------------------*/
 
-/* A service that shares the name @shared. */
-static int shop_shared(struct server *shop, const char *shared, __u32 flags, __u32 blocks,
-		       uid_t uid)
-{
-	int ret, err;
-
-	if (raw_start(&shop->r, 2 * blocks * PAGE, &shop->m))
-		return -1;
-	raw_serve_args(&shop->s, shared, blocks, &shop->m);
-	shop->s.flags = flags;
-	shop->s.window = 1;
-	if (seteuid(uid))
-		return -1;
-	ret = raw_serve(&shop->r, &shop->s);
-	err = errno;
-	if (seteuid(0))
-		return -1;
-	errno = err;
-	return ret;
-}
-
-static int taken(const struct server *shop)
-{
-	return server_conn(shop) != 0;
-}
-
 TEST(services_of_one_name_take_turns)
 {
-	struct server shop[4], other[3];
-	struct client c[5];
+	struct dd_serve want = { .flags = DD_SERVE_SHARED };
+	struct server shop[5], other[3];
+	struct client c[4];
 	int i;
 
-	for (i = 0; i < 4; i++)
-		ASSERT_EQ(0, shop_shared(&shop[i], "turns", DD_SERVE_SHARED, 1, 0));
-	EXPECT_ERR(EINVAL, shop_shared(&other[0], "turns", DD_SERVE_SHARED, 2, 0));
-	EXPECT_ERR(EEXIST, shop_shared(&other[1], "turns", 0, 1, 0));
-	EXPECT_ERR(EEXIST, shop_shared(&other[2], "turns", DD_SERVE_SHARED, 1, ALICE));
 	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, shop_of(&shop[i], "turns", &want, 0));
+	want.maxconn = 2;
+	EXPECT_ERR(EINVAL, shop_of(&other[0], "turns", &want, 0));
+	want.maxconn = 1;
+	EXPECT_ERR(EEXIST, shop_of(&other[2], "turns", &want, ALICE));
+	want.flags = 0;
+	EXPECT_ERR(EEXIST, shop_of(&other[1], "turns", &want, 0));
+	for (i = 0; i < 4; i++)
 		ASSERT_EQ(0, client_of(&c[i], &shop[0]));
 	/* The oldest one that still waits, whatever became of others. */
+	ASSERT_EQ(0, raw_op(&shop[0].r, DD_IOC_UNSERVE, shop[0].s.service));
 	ASSERT_EQ(0, client_connect(&c[0], 0));
-	EXPECT_TRUE(taken(&shop[0]) && !taken(&shop[1]));
-	ASSERT_EQ(0, raw_op(&shop[2].r, DD_IOC_UNSERVE, shop[2].s.service));
+	EXPECT_TRUE(server_conn(&shop[1]) && !server_conn(&shop[2]));
+	ASSERT_EQ(0, raw_op(&shop[3].r, DD_IOC_UNSERVE, shop[3].s.service));
 	ASSERT_EQ(0, client_connect(&c[1], BOB));
-	EXPECT_TRUE(taken(&shop[1]) && !taken(&shop[3]));
-	raw_close(&shop[1].r);
+	EXPECT_TRUE(server_conn(&shop[2]) && !server_conn(&shop[4]));
+	raw_close(&shop[2].r);
 	ASSERT_EQ(0, client_connect(&c[2], 0));
-	EXPECT_TRUE(taken(&shop[3]));
+	EXPECT_TRUE(server_conn(&shop[4]));
 	/* Each of them takes one client, also when that has closed. */
 	EXPECT_ERR(ECONNREFUSED, client_connect(&c[3], 0));
 	ASSERT_EQ(0, client_close(&c[0]));
@@ -350,21 +324,6 @@ TEST(services_of_one_name_take_turns)
 	/* The name is free. */
 	EXPECT_EQ(0, raw_serve(&other[2].r, &other[2].s));
 	EXPECT_EQ(0, client_connect(&c[3], 0));
-}
-
-TEST(a_shared_name_goes_to_the_next_service)
-{
-	struct server shop[3];
-	struct client c;
-	int i;
-
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, shop_shared(&shop[i], "next", DD_SERVE_SHARED, 1, 0));
-	ASSERT_EQ(0, client_of(&c, &shop[0]));
-	ASSERT_EQ(0, raw_op(&shop[0].r, DD_IOC_UNSERVE, shop[0].s.service));
-	ASSERT_EQ(0, raw_op(&shop[1].r, DD_IOC_UNSERVE, shop[1].s.service));
-	ASSERT_EQ(0, client_connect(&c, 0));
-	EXPECT_TRUE(taken(&shop[2]));
 }
 
 /* --- what is in it ---------------------------------------------------------*/

@@ -7,16 +7,10 @@
  */
 #include "dd_harness.h"
 #include <poll.h>
-#include <pthread.h>
-#include <sys/wait.h>
 #include "raw.h"
+#include "threads.h"
 
 #define FOREVER		(~0ull)
-
-static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
-{
-	return raw_conn_wait(r, conn, DD_WAIT_RING, pos, timeout);
-}
 
 FIXTURE(direct) {
 	struct pair p;
@@ -33,26 +27,44 @@ FIXTURE_TEARDOWN(direct)
 	pair_close(&self->p);
 }
 
+/* The first ring of the server's list; NULL before a sender has one. */
+static struct dd_ring_state *ring(const struct pair *p)
+{
+	return ring_of(&p->srv, p->s.list_unit, 0);
+}
+
+/* Its first note, which is consumed. */
+static bool take(const struct pair *p, struct dd_ring_note *n)
+{
+	return ring_take(ring(p), n);
+}
+
+static int open_way(FIXTURE_DATA(direct) *self)
+{
+	return way_open(&self->p.cl, self->p.c.conn, &self->w);
+}
+
 /* --- what is granted -------------------------------------------------------*/
 
 TEST_F(direct, a_message)
 {
 	struct pair *p = &self->p;
-	struct dd_ring_state *s;
-	struct way *w = &self->w;
+	struct way *w = &self->w, again;
 	struct dd_ring_note n;
 
-	EXPECT_EQ(NULL, ring_of(&p->srv, p->s.list_unit, 0));
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	EXPECT_EQ(NULL, ring(p));
+	ASSERT_EQ(0, open_way(self));
 	EXPECT_EQ(PAGE, w->d.block_size);
 	EXPECT_EQ(DD_SERIAL_ID(pair_server_conn(p)), w->d.peer_conn);
-	s = ring_of(&p->srv, p->s.list_unit, 0);
-	ASSERT_NE(NULL, s);
-	EXPECT_EQ(w->d.slots, s->slots);
+	ASSERT_NE(NULL, ring(p));
+	EXPECT_EQ(w->d.slots, ring(p)->slots);
 	EXPECT_EQ(w->d.slots, w->state->slots);
+	/* Asked again, the answer is the same. */
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &again));
+	EXPECT_EQ(0, memcmp(&w->d, &again.d, sizeof(w->d)));
 
 	/* The state of the serving end names the ring. */
-	EXPECT_EQ((char *)s - (char *)p->srv.area,
+	EXPECT_EQ((char *)ring(p) - (char *)p->srv.area,
 		  raw_state(&p->srv, p->s.states_unit)->ring * (long)DD_UNIT);
 	strcpy(w->block + 100, "straight");
 	/*
@@ -63,7 +75,7 @@ TEST_F(direct, a_message)
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_STREQ("straight", p->smem.at + 100);
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
-	ASSERT_TRUE(ring_take(s, &n));
+	ASSERT_TRUE(take(p, &n));
 	EXPECT_EQ(w->d.peer_conn, n.conn);
 	EXPECT_EQ(100, n.offset);
 	EXPECT_EQ(1, w->state->head);
@@ -72,46 +84,12 @@ TEST_F(direct, a_message)
 	EXPECT_TRUE(way_note(w, 0, 0));
 }
 
-TEST_F(direct, both_ways)
-{
-	__u64 srv = pair_server_conn(&self->p);
-	struct pair *p = &self->p;
-	struct way *w = &self->w;
-
-	ASSERT_EQ(0, way_open(&p->srv, srv, w));
-	EXPECT_EQ(DD_SERIAL_ID(p->c.conn), w->d.peer_conn);
-	strcpy(w->block, "reply");
-	way_note(w, 0, 6);
-	EXPECT_STREQ("reply", p->cmem.at + p->c.recv.offset);
-	EXPECT_EQ(0, raw_list_wait(&p->cl, p->c.list, 0));
-	EXPECT_NE(0, raw_state(&p->cl, p->c.state_unit)->ring);
-}
-
-TEST_F(direct, connections_share_a_ring)
-{
-	struct dd_connect c2;
-	struct pair *p = &self->p;
-	struct mem m;
-	struct way w2;
-
-	ASSERT_EQ(0, raw_join(&p->cl, &m, &c2, p->name));
-	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
-	/* Asked again, the answer is the same. */
-	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &w2));
-	EXPECT_EQ(0, memcmp(&self->w.d, &w2.d, sizeof(w2.d)));
-	ASSERT_EQ(0, way_grant(&p->cl, c2.conn, &w2));
-	EXPECT_EQ(self->w.d.notes, w2.d.notes);
-	EXPECT_EQ(self->w.d.state, w2.d.state);
-	EXPECT_NE(self->w.d.block, w2.d.block);
-	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
-}
-
 TEST_F(direct, the_kernel_may_deposit)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = 8, .len = 5 };
 	struct pair *p = &self->p;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, open_way(self));
 	memcpy(p->cmem.at + p->c.send.offset, "slow", 5);
 	EXPECT_EQ(1, raw_submit(&p->cl, p->c.state_unit, p->c.conn, &sqe));
 	EXPECT_STREQ("slow", self->w.block + 8);
@@ -124,35 +102,32 @@ TEST_F(direct, the_kernel_may_deposit)
 /* Counters of a connection are those that its sender stores. */
 TEST_F(direct, counts_for_reports)
 {
-	long long before = raw_node_count("direct"), ops = raw_node_count("ops");
+	long long before = node_count("direct"), ops = node_count("ops");
 	struct dd_conn_info i;
 	struct pair *p = &self->p;
 	struct dd_conn_state *cs = raw_state(&p->cl, p->c.state_unit);
 	const __u64 count = (1ull << 32) + 7;
-	__u64 there;
+	__u64 there = pair_server_conn(p);
+	int closed;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, open_way(self));
 	memcpy(cs->sq[0].meta, &count, sizeof(count));
 	ASSERT_EQ(0, raw_conn_info(&p->cl, p->c.conn, &i));
-	EXPECT_EQ((1ull << 32) + 7, i.submitted);
-	there = pair_server_conn(p);
-	ASSERT_EQ(0, raw_conn_info(&p->srv, there, &i));
-	EXPECT_EQ((1ull << 32) + 7, i.received);
+	EXPECT_EQ(count, i.submitted);
 	EXPECT_EQ(0, system("ddctl -j conn | jq -e 'any(.[]; .direct and "
 			    ".submitted == 4294967303 and .role == \"client\") and "
 			    "any(.[]; (.direct | not) and .submitted == 0 and "
 			    ".received == 4294967303)' >/dev/null"));
-	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
-			    ".received == 4294967303)' >/dev/null"));
-	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
-	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	ASSERT_EQ(0, raw_conn_info(&p->srv, there, &i));
-	EXPECT_EQ((1ull << 32) + 7, i.received);
-	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
-	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
-			    ".received == 4294967303)' >/dev/null"));
+	for (closed = 0; closed < 2; closed++) {
+		ASSERT_EQ(0, raw_conn_info(&p->srv, there, &i));
+		EXPECT_EQ(count, i.received);
+		EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
+				    ".received == 4294967303)' >/dev/null"));
+		EXPECT_EQ(before + count, node_count("direct"));
+		EXPECT_EQ(closed ? -1 : 0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	}
 	EXPECT_NE(-1, before);
-	EXPECT_EQ(ops, raw_node_count("ops"));
+	EXPECT_EQ(ops, node_count("ops"));
 }
 
 static int drop(const struct raw *r, __u64 conn)
@@ -171,7 +146,7 @@ TEST_F(direct, given_back)
 	struct dd_note n;
 
 	EXPECT_EQ(0, drop(&p->cl, p->c.conn));
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, open_way(self));
 	strcpy(p->smem.at, "before");
 	ASSERT_EQ(0, drop(&p->cl, p->c.conn));
 	EXPECT_EQ(0, raw_state(&p->srv, p->s.states_unit)->ring);
@@ -195,7 +170,7 @@ TEST_F(direct, not_given_back_once_it_is_used)
 	struct pair *p = &self->p;
 	const __u64 one = 1;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, open_way(self));
 	way_note(&self->w, 0, 8);
 	memcpy(raw_state(&p->cl, p->c.state_unit)->sq[0].meta, &one, sizeof(one));
 	EXPECT_ERR(EBUSY, drop(&p->cl, p->c.conn));
@@ -222,14 +197,18 @@ TEST_F(direct, messages_that_arrived_before_a_close)
 {
 	struct way *w = &self->w, other;
 	struct pair *p = &self->p;
-	__u64 there = pair_server_conn(p);
 	struct dd_ring_note n;
 	struct dd_connect c2;
 	struct mem m;
 
 	ASSERT_EQ(0, raw_join(&p->cl, &m, &c2, p->name));
 	ASSERT_EQ(0, way_open(&p->cl, c2.conn, &other));
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, open_way(self));
+	/* Notes of both connections are in one ring, stored messages in two blocks. */
+	EXPECT_EQ(w->d.notes, other.d.notes);
+	EXPECT_EQ(w->d.state, other.d.state);
+	EXPECT_NE(w->d.block, other.d.block);
+	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	/*
 	 * A note that is read, a hole, an unread note, a note of another
 	 * connection.
@@ -239,8 +218,8 @@ TEST_F(direct, messages_that_arrived_before_a_close)
 	way_note(w, 0, 8);
 	other.pos = w->pos;
 	way_note(&other, 0, 8);
-	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, there));
+	ASSERT_TRUE(take(p, &n));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
 	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
 	/*
 	 * A note stored now is in the ring, which still exists, but too late.
@@ -252,7 +231,7 @@ TEST_F(direct, messages_that_arrived_before_a_close)
 	w->pos = 1;
 	way_note(w, 0, 8);
 	for (int i = 0; i < 4; i++)
-		ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+		ASSERT_TRUE(take(p, &n));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
 	EXPECT_EQ(5, arrived(&p->cl, &other, c2.conn));
 	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
@@ -273,20 +252,12 @@ TEST(rings_of_many_lists)
 	struct dd_connect c[RINGS + 1];
 	long long used;
 	struct pair p;
-	struct mem m;
 	struct way w;
 	int i, n;
 
 	ASSERT_EQ(0, pair_open(&p, RINGS + 2, PAGE, 1));
-	ASSERT_EQ(0, raw_alloc(&p.cl, (RINGS + 1) * PAGE, &m));
-	for (i = 0; i < RINGS + 1; i++) {
-		raw_connect_args(&c[i], p.name, &m);
-		memset(&c[i].send, 0, sizeof(c[i].send));
-		c[i].recv.offset = i * PAGE;
-		c[i].recv.length = PAGE;
-		c[i].flags = DD_CONNECT_ANON;
-		ASSERT_EQ(0, raw_connect(&p.cl, &c[i]));
-	}
+	for (i = 0; i < RINGS + 1; i++)
+		ASSERT_EQ(0, raw_join_receiver(&p.cl, p.name, 1, DD_CONNECT_ANON, &c[i]));
 	ASSERT_EQ(RINGS + 2, raw_conns(&p.srv, p.s.service, ids, RINGS + 2));
 	used = memlock_used(&p.srv);
 	/* The first one is the pair's own, with a larger block. */
@@ -309,7 +280,7 @@ TEST_F(direct, refusals)
 	struct way *w = &self->w;
 
 	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
-	EXPECT_ERR(EINVAL, ring_wait(&p->cl, p->c.conn, 0, 0));
+	EXPECT_ERR(EINVAL, raw_ring_wait(&p->cl, p->c.conn, 0, 0));
 	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
 	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
 	EXPECT_EQ(0, raw_state(&p->srv, p->s.states_unit)->ring);
@@ -327,7 +298,7 @@ TEST_F(direct, of_a_closed_one)
 	EXPECT_EQ(ECONNRESET, raw_state(&p->cl, p->c.state_unit)->error);
 	EXPECT_ERR(ECONNRESET, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ECONNRESET, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
-	EXPECT_ERR(ECONNRESET, ring_wait(&p->cl, p->c.conn, 0, FOREVER));
+	EXPECT_ERR(ECONNRESET, raw_ring_wait(&p->cl, p->c.conn, 0, FOREVER));
 	/* A window cannot be mapped after the close. */
 	EXPECT_EQ(MAP_FAILED, raw_map(&p->cl, self->w.d.block, PAGE, PROT_READ));
 }
@@ -362,7 +333,7 @@ static int flags_allow(int serve, int connect, uid_t client)
 	memset(s.m.at, 'x', 2 * PAGE);
 	s.s.flags = serve;
 	c.c.flags = connect;
-	if (raw_serve(&s.r, &s.s) || seteuid(client) || raw_connect(&c.r, &c.c) || seteuid(0))
+	if (raw_serve(&s.r, &s.s) || AS_USER(client, raw_connect(&c.r, &c.c)))
 		return -1;
 	if (!client_way(&c))
 		/* Only the same user may see the old contents. */
@@ -510,14 +481,6 @@ static bool parameter(const char *value)
 	return ok;
 }
 
-static bool node(const char *to)
-{
-	char command[64];
-
-	snprintf(command, sizeof(command), "ddctl node %s", to);
-	return !system(command);
-}
-
 FIXTURE(refused) {
 	struct pair p;
 	struct way w;
@@ -525,52 +488,50 @@ FIXTURE(refused) {
 
 FIXTURE_SETUP(refused)
 {
-	ASSERT_EQ(0, pair_open(&self->p, 1, PAGE, 2));
+	ASSERT_EQ(0, pair_open(&self->p, 2, PAGE, 2));
 }
 
 /* Also after a test that has failed. */
 FIXTURE_TEARDOWN(refused)
 {
 	parameter("Y");
-	node("up");
+	EXPECT_EQ(0, system("ddctl node up"));
 	pair_close(&self->p);
 }
 
 TEST_F(refused, turned_off_by_the_administrator)
 {
 	struct pair *p = &self->p;
+	struct dd_ring_note n;
+	struct client second;
 	struct dd_note note;
 
-	ASSERT_TRUE(parameter("N"));
-	EXPECT_ERR(EOPNOTSUPP, way_grant(&p->cl, p->c.conn, &self->w));
-	EXPECT_EQ(1, pair_request(p, 0, 0, 8));
-	EXPECT_TRUE(raw_take(&p->srv, p->s.list_unit, &note));
-	ASSERT_TRUE(parameter("Y"));
-	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
-}
-
-/* A connection that sends directly goes on after the parameter was cleared. */
-TEST_F(refused, turned_off_while_a_sender_has_a_ring)
-{
-	struct pair *p = &self->p;
-	struct dd_ring_note n;
-
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, client_open(&second, p->name));
 	ASSERT_TRUE(parameter("N"));
+	/* A connection that sends directly goes on. */
 	strcpy(self->w.block, "late");
 	way_note(&self->w, 0, 5);
 	EXPECT_STREQ("late", p->smem.at);
 	EXPECT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	EXPECT_ERR(EOPNOTSUPP, client_way(&second));
+	EXPECT_EQ(1, client_send(&second, 8));
+	EXPECT_TRUE(raw_take(&p->srv, p->s.list_unit, &note));
+	ASSERT_TRUE(parameter("Y"));
+	EXPECT_EQ(0, client_way(&second));
 }
 
 TEST_F(refused, the_node_is_down)
 {
 	struct pair *p = &self->p;
 
-	ASSERT_TRUE(node("down"));
+	ASSERT_EQ(0, system("ddctl node down"));
+	EXPECT_EQ(0, ((struct dd_area_head *)p->cl.area)->node_up);
 	EXPECT_ERR(ENETDOWN, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ENETDOWN, pair_request(p, 0, 0, 8));
-	ASSERT_TRUE(node("up"));
+	ASSERT_EQ(0, system("ddctl node up"));
+	/* Services and connections still exist. */
+	EXPECT_EQ(1, ((struct dd_area_head *)p->cl.area)->node_up);
 	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 }
 
@@ -584,7 +545,7 @@ TEST_F(direct, mappings_that_are_not_given)
 			0);
 	struct dd_direct *d = &self->w.d;
 
-	ASSERT_EQ(0, way_open(r, self->p.c.conn, &self->w));
+	ASSERT_EQ(0, open_way(self));
 	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block, 2 * PAGE, rw));
 	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block + PAGE, PAGE, rw));
 	EXPECT_EQ(MAP_FAILED, raw_map(r, d->state, PAGE, rw));
@@ -604,31 +565,13 @@ TEST_F(direct, mappings_that_are_not_given)
 	EXPECT_ERR(EINVAL, madvise(self->w.block, PAGE, MADV_DOFORK));
 }
 
-TEST_F(direct, a_child_has_none)
-{
-	pid_t pid;
-	int status;
-
-	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
-	self->w.block[0] = 1;
-	pid = fork_child();
-	if (!pid) {
-		signal(SIGSEGV, SIG_DFL);
-		self->w.block[0] = 2;
-		_exit(0);
-	}
-	status = wait_child(pid);
-	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	EXPECT_EQ(1, self->p.smem.at[0]);
-}
-
 /* --- waiting ---------------------------------------------------------------*/
 
-static void *sleeper(void *arg)
+static long wait_for_note(void *arg)
 {
-	struct pair *p = arg;
+	const struct pair *p = arg;
 
-	return (void *)(long)raw_list_wait(&p->srv, p->s.list, FOREVER);
+	return raw_list_wait(&p->srv, p->s.list, FOREVER);
 }
 
 static void disarm(struct pair *p, const struct way *w)
@@ -642,45 +585,43 @@ TEST_F(direct, a_sleeping_receiver)
 	struct pair *p = &self->p;
 	struct way *w = &self->w;
 	struct dd_ring_note n;
-	pthread_t thread;
-	void *ret;
+	struct call c;
 	int i;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, open_way(self));
 	for (i = 0; i < dd_count(2000); i++) {
 		disarm(p, w);
 		ASSERT_FALSE(is_armed(w));
-		ASSERT_EQ(0, pthread_create(&thread, NULL, sleeper, p));
+		ASSERT_TRUE(call_begin(&c, wait_for_note, p));
 		if (i % 2)
 			sched_yield();
 		if (way_note(w, 0, 8))
 			ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
-		ASSERT_EQ(0, pthread_join(thread, &ret));
-		EXPECT_EQ(NULL, ret);
-		ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+		EXPECT_EQ(0, call_end(&c));
+		ASSERT_TRUE(take(p, &n));
 	}
 }
 
 TEST_F(direct, descriptors_and_signals)
 {
 	struct pair *p = &self->p;
-	struct pollfd fds[2] = { { .fd = p->srv.fd, .events = POLLIN } };
+	struct pollfd fds[2] = {
+		{ .fd = p->srv.fd, .events = POLLIN },
+		{ .fd = raw_op(&p->srv, DD_IOC_LIST_FD, p->s.list), .events = POLLIN },
+	};
 	struct way *w = &self->w;
 	struct dd_ring_note n;
 	sigset_t set;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
-	fds[1].fd = raw_op(&p->srv, DD_IOC_LIST_FD, p->s.list);
-	fds[1].events = POLLIN;
-	disarm(p, w);
-	EXPECT_EQ(0, poll(fds, 1, 0));
-	EXPECT_TRUE(is_armed(w));
-	disarm(p, w);
-	EXPECT_EQ(0, poll(fds + 1, 1, 0));
-	EXPECT_TRUE(is_armed(w));
+	ASSERT_EQ(0, open_way(self));
+	for (int i = 0; i < 2; i++) {
+		disarm(p, w);
+		EXPECT_EQ(0, poll(&fds[i], 1, 0));
+		EXPECT_TRUE(is_armed(w));
+	}
 	way_note(w, 0, 8);
 	EXPECT_EQ(2, poll(fds, 2, 0));
-	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	ASSERT_TRUE(take(p, &n));
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGIO);
@@ -696,7 +637,6 @@ TEST_F(direct, descriptors_and_signals)
 		EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 		EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
 	}
-	close(fds[1].fd);
 }
 
 /* --- ends ------------------------------------------------------------------*/
@@ -747,7 +687,6 @@ TEST_F(direct, a_close_after_a_hole)
 	srv2 = raw_state(&p->srv, p->s.states_unit + p->s.state_units)->conn;
 	ASSERT_EQ(0, way_open(&p->srv, pair_server_conn(p), &self->w));
 	ASSERT_EQ(0, way_open(&p->srv, srv2, &w2));
-	ASSERT_EQ(self->w.d.notes, w2.d.notes);
 	w2.pos += 5;
 	way_note(&w2, 0, 8);
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, srv2));
@@ -761,23 +700,21 @@ TEST_F(direct, a_close_after_a_hole)
 TEST_F(direct, holes_are_filled)
 {
 	struct pair *p = &self->p;
-	struct dd_ring_state *s;
 	struct way *w = &self->w;
 	struct dd_ring_note n;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, open_way(self));
 	w->pos += 2;
 	way_note(w, 0, 1);
 	w->pos++;
 	way_note(w, 0, 2);
-	s = ring_of(&p->srv, p->s.list_unit, 0);
-	EXPECT_FALSE(ring_take(s, &n));
+	EXPECT_FALSE(take(p, &n));
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	for (int i = 0; i < 5; i++) {
-		ASSERT_TRUE(ring_take(s, &n));
+		ASSERT_TRUE(take(p, &n));
 		EXPECT_EQ(i == 2 || i == 4 ? w->d.peer_conn : 0, n.conn);
 	}
-	EXPECT_FALSE(ring_take(s, &n));
+	EXPECT_FALSE(take(p, &n));
 }
 
 /* Successive senders of a ring find it empty. */
@@ -785,38 +722,34 @@ TEST_F(direct, rings_are_used_again)
 {
 	struct pair *p = &self->p;
 	struct dd_list_head *h = raw_list(&p->srv, p->s.list_unit);
-	struct dd_ring_state *s;
 	struct way *w = &self->w;
 	struct dd_ring_note n;
 	int i;
 
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+		ASSERT_EQ(0, open_way(self));
 		EXPECT_EQ(1, h->rings);
-		s = ring_of(&p->srv, p->s.list_unit, 0);
-		EXPECT_EQ(s->head, w->d.start);
+		EXPECT_EQ(ring(p)->head, w->d.start);
+		EXPECT_FALSE(take(p, &n));
 		/* Stored sequence numbers must not outlive the sender. */
 		for (unsigned int k = 1; k < w->d.slots; k++)
 			*way_slot(w, w->pos + k) = (struct dd_ring_note){
 				.seq = w->pos + k + 1, .conn = 12345 };
 		way_note(w, 0, 8);
 		ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-		while (ring_take(s, &n))
+		while (take(p, &n))
 			;
 		ASSERT_EQ(0, raw_connect(&p->cl, &p->c));
 	}
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
-	EXPECT_FALSE(ring_take(s, &n));
-	way_note(w, 0, 8);
-	EXPECT_TRUE(ring_take(s, &n));
-	EXPECT_FALSE(ring_take(s, &n));
 	/* A ring with unread notes is not used again. */
+	ASSERT_EQ(0, open_way(self));
 	way_note(w, 0, 8);
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, raw_connect(&p->cl, &p->c));
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, open_way(self));
 	EXPECT_EQ(2, h->rings);
-	EXPECT_TRUE(ring_take(s, &n));
+	EXPECT_TRUE(take(p, &n));
+	EXPECT_FALSE(take(p, &n));
 }
 
 /*
@@ -830,18 +763,18 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	struct dd_conn_state *second = raw_state(&p->srv, p->s.states_unit +
 						 p->s.state_units);
 	struct client other;
-	__u32 ring;
+	__u32 unit;
 
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
-	ring = first->ring;
-	ASSERT_NE(0, ring);
+	ASSERT_EQ(0, open_way(self));
+	unit = first->ring;
+	ASSERT_NE(0, unit);
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	/* Until then the notes that it posted can be read. */
-	EXPECT_EQ(ring, first->ring);
+	EXPECT_EQ(unit, first->ring);
 	ASSERT_EQ(0, client_open(&other, p->name));
 	ASSERT_EQ(0, way_grant(&other.r, other.c.conn, &other.w));
 	ASSERT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
-	EXPECT_EQ(ring, second->ring);
+	EXPECT_EQ(unit, second->ring);
 	EXPECT_EQ(self->w.d.peer_conn, DD_SERIAL_ID(first->conn));
 	EXPECT_EQ(0, first->ring);
 
@@ -854,7 +787,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 		ASSERT_EQ(0, way_grant(&other.r, other.c.conn, &other.w));
 	}
 	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
-	EXPECT_EQ(ring, second->ring);
+	EXPECT_EQ(unit, second->ring);
 }
 
 DD_TEST_MAIN

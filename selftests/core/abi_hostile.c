@@ -7,11 +7,10 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
-#include <pthread.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include "calls.h"
 #include "mem.h"
+#include "threads.h"
 
 /* Seconds; a busy machine completes fewer rounds. */
 #define BUDGET	5
@@ -116,33 +115,36 @@ static size_t used_bytes(const struct pair *p, bool server)
 
 /* One thread scribbles, the other makes valid calls: they race on each word. */
 static struct pair shared;
-static volatile bool stop_scribbling;
 
-static void *scribble_thread(void *arg)
+struct scribbler {
+	unsigned int seed;
+	size_t srv, cl;		/* bytes of the areas, which say something else soon */
+};
+
+static bool scribble_both(void *arg)
 {
-	unsigned int seed = *(unsigned int *)arg;
-	size_t sb = used_bytes(&shared, true), cb = used_bytes(&shared, false);
+	struct scribbler *s = arg;
 
-	while (!stop_scribbling) {
-		scribble(&shared.srv, &seed, sb);
-		scribble(&shared.cl, &seed, cb);
-	}
-	return NULL;
+	scribble(&shared.srv, &s->seed, s->srv);
+	scribble(&shared.cl, &s->seed, s->cl);
+	return true;
 }
 
 static void racer(unsigned int seed, int rounds)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 64 };
-	unsigned int scribbles = seed + 1;
+	struct scribbler s = { .seed = seed + 1 };
 	double end = dd_now() + BUDGET;
-	pthread_t t;
+	struct loop l;
 	__u64 there;
 	int i;
 
 	CHILD_CHECK(pair_open(&shared, 2, 256, 2) == 0);
 	there = pair_server_conn(&shared);
-	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &scribbles));
+	s.srv = used_bytes(&shared, true);
+	s.cl = used_bytes(&shared, false);
+	CHILD_CHECK(loop_begin(&l, scribble_both, &s));
 	/* A round sleeps, on a busy machine for longer than it asked. */
 	for (i = 0; i < rounds && dd_now() < end; i++) {
 		struct dd_conn_state *cs = raw_state(&shared.cl, shared.c.state_unit);
@@ -161,8 +163,7 @@ static void racer(unsigned int seed, int rounds)
 		raw_op(&shared.srv, DD_IOC_DOORBELL, there);
 		raw_op(&shared.cl, DD_IOC_LIST_KICK, shared.c.list);
 	}
-	stop_scribbling = true;
-	pthread_join(t, NULL);
+	CHILD_CHECK(loop_end(&l) == 0);
 	/* Whatever its state is, the service can be ended. */
 	CHILD_CHECK(raw_op(&shared.cl, DD_IOC_CLOSE, shared.c.conn) == 0);
 	CHILD_CHECK(raw_op(&shared.srv, DD_IOC_UNSERVE, shared.s.service) == 0);
@@ -179,44 +180,6 @@ TEST(an_area_scribbled_over_during_calls)
 		racer(seed, dd_count(8000));
 	ASSERT_CHILD_OK(pid);
 	EXPECT_UNHARMED(b);
-}
-
-/* What the sender writes must not change the kernel's own copies. */
-TEST(a_scribbling_client_harms_only_its_own_connection)
-{
-	unsigned int seed = dd_seed(_metadata);
-	struct client good;
-	struct dd_note n;
-	struct pair p;
-	size_t bytes;
-	__u64 i, seen = 0;
-
-	/* Two clients of one server; one of them scribbles. */
-	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
-	ASSERT_EQ(0, client_open(&good, p.name));
-	bytes = used_bytes(&p, false);
-	for (i = 1; i <= dd_count(5000); i++) {
-		scribble(&p.cl, &seed, bytes);
-		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
-		*(__u64 *)(good.m.at + good.c.send.offset) = i;
-		ASSERT_EQ(1, client_send(&good, 8)) {
-			TH_LOG("errno %d", errno);
-		}
-		/*
-		 * Notes of the scribbling client are well-formed, or do not
-		 * exist.
-		 */
-		while (raw_take(&p.srv, p.s.list_unit, &n)) {
-			ASSERT_GE(256, n.offset + n.len);
-			ASSERT_GE(4, n.meta_count);
-			if (n.cookie >> 32 == 1) {
-				ASSERT_EQ(i, n.msgid);
-				ASSERT_EQ(i, n.word);
-				seen++;
-			}
-		}
-		ASSERT_EQ(i, seen);
-	}
 }
 
 /*
@@ -371,31 +334,6 @@ TEST(random_calls_below_limits_of_memory)
 	fuzz_all(_metadata, seed, 512 << 10, group);
 	EXPECT_UNHARMED(b);
 	ASSERT_SOON(!rmdir(group));
-}
-
-TEST(random_requests_in_the_queue)
-{
-	unsigned int seed = dd_seed(_metadata), i, k;
-	struct bystander b = bystander();
-	struct dd_note n;
-	struct pair p;
-	__u64 sqe[8];
-
-	ASSERT_EQ(0, pair_open(&p, 1, 4096, 4));
-	for (i = 0; i < dd_count(50000); i++) {
-		for (k = 0; k < 8; k++)
-			sqe[k] = rand_r(&seed) % 3 ? 0 : raw_random(&seed);
-		if (i % 2)
-			sqe[1] = DD_OP_PUT | (rand_r(&seed) & 7) << 8;
-		raw_submit(&p.cl, p.c.state_unit, p.c.conn, (void *)sqe);
-		while (raw_take(&p.srv, p.s.list_unit, &n)) {
-			ASSERT_GE(4096, n.offset);
-			ASSERT_GE(4096 - n.offset, n.len);
-			ASSERT_GE(4, n.meta_count);
-		}
-	}
-	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	EXPECT_UNHARMED(b);
 }
 
 DD_TEST_MAIN

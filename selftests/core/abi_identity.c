@@ -1,62 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Identity: the peer's pid, uid and node, namespaces, other users, passed
- * descriptors, 32-bit callers.
+ * Identity: the peer's pid, uid and node, namespaces, other users, descriptors in other
+ * processes, 32-bit callers.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include <pthread.h>
-#include <sys/socket.h>
 #include <linux/sched.h>
 #include <sys/wait.h>
 #include "mem.h"
-
-/* A pipe in each direction between a test and its child. */
-struct line {
-	int fd;
-};
-
-static struct line line_pair(struct line *other)
-{
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
-		abort();
-	other->fd = fds[1];
-	return (struct line){ fds[0] };
-}
-
-/* Of the messages of a process and its child, a byte and a process id, get the latter. */
-static pid_t hear_pid(struct line l)
-{
-	pid_t pid = -1;
-	char buf[8];
-	ssize_t n;
-	int k;
-
-	for (k = 0; k < 2; k++) {
-		n = read(l.fd, buf, sizeof(buf));
-		if (n == sizeof(pid))
-			memcpy(&pid, buf, sizeof(pid));
-		else if (n != 1)
-			return -1;
-	}
-	return pid;
-}
-
-static void tell(struct line l)
-{
-	if (write(l.fd, "x", 1) != 1)
-		_exit(9);
-}
-
-static bool hear(struct line l)
-{
-	char c;
-
-	return read(l.fd, &c, 1) == 1;
-}
 
 static bool client_is(const struct server *s, int pid, int uid)
 {
@@ -67,113 +20,89 @@ static bool client_is(const struct server *s, int pid, int uid)
 }
 
 /*
- * Serves for a child that connects, and expects its pid and uid; the identity is
- * that of the time of connecting. @l: the line to the child, which waits for the
- * service, then for the end of the look.
+ * A child of a child, which is process 1 of a pid namespace. Returns the child, and in @number,
+ * which is shared, the grandchild, when that has reported; 0 in the grandchild.
  */
-static void expect_client(struct __test_metadata *_metadata, struct line l,
-			  pid_t pid, uid_t uid)
+static pid_t fork_as_init(pid_t *number, int *report)
 {
-	struct server s;
+	pid_t pid = fork_until_report(report);
 
-	ASSERT_EQ(0, server_open(&s, "identity", 1));
-	tell(l);
-	ASSERT_TRUE(hear(l));
-	EXPECT_TRUE(client_is(&s, pid, uid));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	if (pid)
+		return pid;
+	CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CHILD_CHECK(getpid() == 1);
+		CHILD_CHECK(WAIT_FOR(__atomic_load_n(number, __ATOMIC_ACQUIRE)));
+		return 0;
+	}
+	__atomic_store_n(number, pid, __ATOMIC_RELEASE);
+	waitpid(pid, NULL, 0);
+	_exit(1);
 }
 
 TEST(identity_of_a_dead_peer)
 {
-	struct line child, l = line_pair(&child);
 	struct dd_conn_info i;
 	struct server s;
 	struct client c;
 	pid_t pid;
-	int k;
+	int ready;
 
-	pid = fork_child();
+	pid = fork_until_report(&ready);
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
 		CHILD_CHECK(server_open(&s, "dies", 1) == 0);
-		tell(child);
-		pause();
+		child_report_and_stay(ready);
 	}
-	ASSERT_TRUE(hear(l));
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, client_open(&c, "dies"));
 	kill_child(pid);
 	ASSERT_SOON(raw_state(&c.r, c.c.state_unit)->error == ECONNRESET);
 	/*
 	 * The pid is reported as long as this end exists: the old one, or none.
 	 */
-	for (k = 0; k < 20; k++) {
-		ASSERT_EQ(0, raw_conn_info(&c.r, c.c.conn, &i));
-		EXPECT_EQ(ECONNRESET, i.closed);
-		EXPECT_EQ(1, i.node);
-		EXPECT_EQ(ALICE, i.uid);
-		EXPECT_TRUE(i.pid == 0 || (pid_t)i.pid == pid);
-		usleep(5000);
-	}
+	ASSERT_EQ(0, raw_conn_info(&c.r, c.c.conn, &i));
+	EXPECT_EQ(ECONNRESET, i.closed);
+	EXPECT_EQ(1, i.node);
+	EXPECT_EQ(ALICE, i.uid);
+	EXPECT_TRUE(i.pid == 0 || (pid_t)i.pid == pid);
 	EXPECT_EQ(0, system("ddctl conn >/dev/null"));
 	EXPECT_EQ(0, client_close(&c));
 }
 
 TEST(uid_is_that_of_the_time_of_connecting)
 {
-	struct line child, l = line_pair(&child);
 	struct client c;
-	pid_t pid;
+	struct server s;
 
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(hear(child));
-		CHILD_CHECK(client_prepare(&c, "identity") == 0);
-		CHILD_CHECK(seteuid(BOB) == 0);
-		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
-		CHILD_CHECK(seteuid(0) == 0);
-		tell(child);
-		CHILD_CHECK(hear(child));
-		_exit(0);
-	}
-	expect_client(_metadata, l, pid, BOB);
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
+	ASSERT_EQ(0, client_prepare(&c, "identity"));
+	ASSERT_EQ(0, AS_USER(BOB, raw_connect(&c.r, &c.c)));
+	EXPECT_TRUE(client_is(&s, getpid(), BOB));
 }
 
 TEST(pids_are_those_of_the_readers_namespace)
 {
-	struct line child, l = line_pair(&child);
+	pid_t *inner = shared_memory(sizeof(*inner)), pid;
 	struct dd_conn_info i;
 	struct client c;
 	struct server s;
-	pid_t pid, inner;
-	int status;
+	int report;
 
 	ASSERT_EQ(0, server_open(&s, "identity", 1));
-	pid = fork_child();
+	pid = fork_as_init(inner, &report);
 	if (!pid) {
-		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
-		inner = fork();
-		if (!inner) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			CHILD_CHECK(getpid() == 1);
-			CHILD_CHECK(client_open(&c, "identity") == 0);
-			CHILD_CHECK(raw_conn_info(&c.r, c.c.conn, &i) == 0);
-			/* The server has no pid in that namespace. */
-			CHILD_CHECK(i.pid == 0);
-			tell(child);
-			CHILD_CHECK(hear(child));
-			_exit(0);
-		}
-		CHILD_CHECK(write(child.fd, &inner, sizeof(inner)) > 0);
-		CHILD_CHECK(waitpid(inner, &status, 0) == inner);
-		CHILD_CHECK(WIFEXITED(status));
-		_exit(WEXITSTATUS(status));
+		CHILD_CHECK(client_open(&c, "identity") == 0);
+		CHILD_CHECK(raw_conn_info(&c.r, c.c.conn, &i) == 0);
+		/* The server has no pid in that namespace. */
+		CHILD_CHECK(i.pid == 0);
+		child_report_and_stay(report);
 	}
-	inner = hear_pid(l);
-	ASSERT_LT(0, inner);
-	EXPECT_TRUE(client_is(&s, inner, 0));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	ASSERT_LT(0, pid);
+	EXPECT_TRUE(client_is(&s, *inner, 0));
+	kill_child(pid);
 }
 
 static bool write_map(const char *file, const char *text)
@@ -187,57 +116,30 @@ static bool write_map(const char *file, const char *text)
 
 TEST(uids_are_those_of_the_readers_namespace)
 {
-	struct line child, l = line_pair(&child);
 	struct dd_conn_info i;
 	struct client c;
 	struct server s;
+	int report;
 	pid_t pid;
 
-	pid = fork_child();
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
+	pid = fork_until_report(&report);
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
 		/* Runs as alice, the only user mapped in there, with uid 7. */
 		CHILD_CHECK(client_prepare(&c, "identity") == 0);
-		if (unshare(CLONE_NEWUSER))
-			_exit(77);
+		CHILD_CHECK(unshare(CLONE_NEWUSER) == 0);
 		CHILD_CHECK(write_map("/proc/self/uid_map", "7 1000 1\n"));
 		CHILD_CHECK(geteuid() == 7);
-		CHILD_CHECK(hear(child));
 		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
 		CHILD_CHECK(raw_conn_info(&c.r, c.c.conn, &i) == 0);
 		CHILD_CHECK(i.uid == 65534);
 		CHILD_CHECK((pid_t)i.pid == getppid());
-		tell(child);
-		CHILD_CHECK(hear(child));
-		_exit(0);
+		child_report_and_stay(report);
 	}
-	ASSERT_EQ(0, server_open(&s, "identity", 1));
-	tell(l);
-	if (!hear(l)) {
-		int status = wait_child(pid);
-
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-			DD_SKIP("no user namespaces for ordinary users here");
-	}
+	ASSERT_LT(0, pid);
 	EXPECT_TRUE(client_is(&s, pid, ALICE));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
-}
-
-TEST(another_network_namespace_is_another_node)
-{
-	struct server s, s2;
-	struct client c;
-
-	ASSERT_EQ(0, server_open(&s, "identity", 1));
-	IN_CHILD {
-		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-		CHILD_ERR(ECONNREFUSED, client_open(&c, "identity"));
-		/* The name is free in that namespace. */
-		CHILD_CHECK(server_open(&s2, "identity", 1) == 0);
-		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
-	}
-	EXPECT_EQ(0, server_conn(&s));
+	kill_child(pid);
 }
 
 /* --- keys with a process id -------------------------------------------------*/
@@ -380,31 +282,11 @@ TEST(a_key_with_a_process_id_ends_with_the_process)
 	kill_child(pid);
 }
 
-/*
- * Wait until a process executes a program of this name. exec() wakes a parent that waits in
- * vfork() shortly before it replaces the memory, and sets the name after that.
- */
-static void wait_program(pid_t pid, const char *name)
-{
-	char path[32], comm[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	do {
-		FILE *f = fopen(path, "r");
-
-		if (!f || !fgets(comm, sizeof(comm), f))
-			comm[0] = 0;
-		if (f)
-			fclose(f);
-		comm[strcspn(comm, "\n")] = 0;
-		sched_yield();
-	} while (comm[0] && strcmp(comm, name));
-}
-
 TEST(a_key_with_a_process_id_ends_with_the_program)
 {
 	struct dd_import_make i;
 	static struct sharer c;
+	char comm[32];
 	struct raw im;
 	pid_t pid;
 
@@ -412,7 +294,11 @@ TEST(a_key_with_a_process_id_ends_with_the_program)
 	pid = share(&c, sharer_executes);
 	ASSERT_LT(0, pid);
 	ASSERT_TRUE(c.made);
-	wait_program(pid, "sleep");
+	/*
+	 * exec() wakes a parent that waits in vfork() shortly before it replaces the memory, and
+	 * sets the name after that.
+	 */
+	ASSERT_SOON((read_proc(pid, "comm", comm, sizeof(comm)), !strcmp(comm, "sleep\n")));
 	EXPECT_LE(0, kill(pid, 0));
 	EXPECT_ERR(ECONNREFUSED, import_key(&im, &c.s, 0, &i));
 	kill_child(pid);
@@ -424,18 +310,12 @@ static void *hold_process(void *arg)
 	return NULL;
 }
 
-static char state_of(pid_t pid)
+static bool is_zombie(pid_t pid)
 {
-	char path[64], state = 0;
-	FILE *f;
+	char stat[256];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f || fscanf(f, "%*d %*s %c", &state) != 1)
-		state = 0;
-	if (f)
-		fclose(f);
-	return state;
+	read_proc(pid, "stat", stat, sizeof(stat));
+	return strstr(stat, ") Z ");
 }
 
 TEST(a_process_exists_as_long_as_one_of_its_threads)
@@ -459,7 +339,7 @@ TEST(a_process_exists_as_long_as_one_of_its_threads)
 		syscall(SYS_exit, 0);
 	}
 	ASSERT_LT(0, pid);
-	ASSERT_SOON(state_of(pid) == 'Z');
+	ASSERT_SOON(is_zombie(pid));
 	EXPECT_LE(0, import_key(&im, s, 0, &i));
 	kill_child(pid);
 }
@@ -467,63 +347,46 @@ TEST(a_process_exists_as_long_as_one_of_its_threads)
 /* Two containers with one network may each have a process 1. */
 TEST(a_process_id_in_a_key_is_that_of_the_node)
 {
-	pid_t *outer = shared_memory(sizeof(*outer)), inner;
+	pid_t *outer = shared_memory(sizeof(*outer)), pid;
 	struct dd_segment_make s;
 	struct dd_import_make i;
 	struct raw r;
 	struct mem m;
+	int report;
 
-	IN_CHILD {
-		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
-		inner = fork();
-		if (!inner) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			CHILD_CHECK(getpid() == 1);
-			CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
-			s = buffer_of(&m, 1);
-			CHILD_ERR(EINVAL, mem_export(&r, &s));
-			CHILD_CHECK(WAIT_FOR(__atomic_load_n(outer, __ATOMIC_ACQUIRE)));
-			CHILD_CHECK(node_pid(&r) == *outer);
-			s = buffer_of(&m, *outer);
-			CHILD_CHECK(mem_export(&r, &s) == 0);
-			CHILD_CHECK(import_key(&r, &s, 0, &i) == 0);
-			_exit(0);
-		}
-		__atomic_store_n(outer, inner, __ATOMIC_RELEASE);
-		CHILD_CHECK(wait_child(inner) == 0);
+	pid = fork_as_init(outer, &report);
+	if (!pid) {
+		CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+		s = buffer_of(&m, 1);
+		CHILD_ERR(EINVAL, mem_export(&r, &s));
+		CHILD_CHECK(node_pid(&r) == *outer);
+		s = buffer_of(&m, *outer);
+		CHILD_CHECK(mem_export(&r, &s) == 0);
+		CHILD_CHECK(import_key(&r, &s, 0, &i) == 0);
+		child_report_and_stay(report);
 	}
+	ASSERT_LT(0, pid);
+	kill_child(pid);
 }
 
 TEST(a_process_that_its_node_does_not_see_has_no_such_key)
 {
-	struct line child, l = line_pair(&child);
-	pid_t pid, inner;
-	char path[64];
+	pid_t *inner = shared_memory(sizeof(*inner)), pid;
 	struct dd_segment_make s;
+	int report, fd;
+	char path[64];
 	struct raw r;
 	struct mem m;
-	int fd;
 
-	pid = fork_child();
+	pid = fork_as_init(inner, &report);
 	if (!pid) {
-		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
-		inner = fork();
-		if (!inner) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-			CHILD_CHECK(raw_open(&r) == 0);
-			CHILD_CHECK(node_pid(&r) == 1);
-			tell(child);
-			CHILD_CHECK(hear(child));
-			_exit(0);
-		}
-		CHILD_CHECK(write(child.fd, &inner, sizeof(inner)) == sizeof(inner));
-		CHILD_CHECK(wait_child(inner) == 0);
-		_exit(0);
+		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(node_pid(&r) == 1);
+		child_report_and_stay(report);
 	}
-	inner = hear_pid(l);
-	ASSERT_LT(0, inner);
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", inner);
+	ASSERT_LT(0, pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", *inner);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, fd);
 	ASSERT_OK(setns(fd, CLONE_NEWNET));
@@ -533,8 +396,7 @@ TEST(a_process_that_its_node_does_not_see_has_no_such_key)
 	EXPECT_ERR(ESRCH, mem_export(&r, &s));
 	s = buffer_of(&m, 0);
 	EXPECT_ERR(ESRCH, mem_export(&r, &s));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	kill_child(pid);
 }
 
 /* --- serials ---------------------------------------------------------------*/
@@ -565,13 +427,17 @@ static bool is_refused(const struct raw *r, __u32 state_unit, __u64 conn)
 TEST(no_serial_comes_twice)
 {
 	struct dd_note known, stale, n;
+	struct dd_conn_info info;
 	struct dd_conn_state *states[2];
 	struct dd_connect c;
 	struct pair p;
 	__u64 last, conn;
+	long long used;
 	int i, k = 0;
 
+	ASSERT_EQ(0, become_lone_user());
 	ASSERT_EQ(0, pair_open(&p, 2, PAGE, 1));
+	used = memlock_used(&p.srv);
 	for (i = 0; i < 2; i++)
 		states[i] = raw_state(&p.srv, p.s.states_unit + i * p.s.state_units);
 	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
@@ -595,6 +461,8 @@ TEST(no_serial_comes_twice)
 		ASSERT_NE(DD_SERIAL_ID(known.conn), DD_SERIAL_ID(conn));
 		last = conn;
 	}
+	/* Pages of an area stay with its context. */
+	EXPECT_GE(used + 16 * (long long)PAGE, memlock_used(&p.srv));
 
 	/* What is sent to the first client reaches no other client. */
 	conn = known.conn;
@@ -608,6 +476,8 @@ TEST(no_serial_comes_twice)
 	EXPECT_TRUE(is_refused(&p.srv, p.s.states_unit + k * p.s.state_units,
 			       DD_SERIAL_ID(last)));
 	EXPECT_FALSE(raw_take(&p.cl, c.list_unit, &n));
+	EXPECT_EQ(0, states[k]->received);
+	EXPECT_EQ(0, states[k]->error);
 	EXPECT_EQ(0, raw_state(&p.cl, c.state_unit)->received);
 	EXPECT_EQ(0, raw_state(&p.cl, c.state_unit)->error);
 
@@ -618,84 +488,11 @@ TEST(no_serial_comes_twice)
 			      0, 0, 8));
 	EXPECT_TRUE(raw_take(&p.cl, c.list_unit, &n));
 	EXPECT_EQ(c.conn, n.conn);
-	EXPECT_EQ(last, raw_serial(&p.srv, DD_SERIAL_ID(last)));
-}
-
-/* --- users -----------------------------------------------------------------*/
-
-TEST(a_user_outside_of_the_group_cannot_open_it)
-{
-	IN_CHILD {
-		CHILD_CHECK(setgroups(0, NULL) == 0);
-		CHILD_CHECK(setresgid(65534, 65534, 65534) == 0);
-		CHILD_CHECK(setresuid(65534, 65534, 65534) == 0);
-		CHILD_ERR(EACCES, open("/dev/dd", O_RDWR));
-	}
-}
-
-TEST(users_of_the_group_can_work_with_each_other)
-{
-	struct line child, l = line_pair(&child);
-	struct client c;
-	struct server s;
-	struct dd_note n;
-	pid_t srv, cl;
-
-	srv = fork_child();
-	if (!srv) {
-		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(server_open(&s, "identity", 1) == 0);
-		tell(child);
-		CHILD_CHECK(WAIT_FOR(server_take(&s, &n)));
-		CHILD_CHECK(server_conn(&s) == n.conn);
-		CHILD_CHECK(!strcmp(s.m.at, "from bob"));
-		_exit(0);
-	}
-	ASSERT_TRUE(hear(l));
-	cl = fork_child();
-	if (!cl) {
-		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(client_open(&c, "identity") == 0);
-		strcpy(c.m.at + c.c.send.offset, "from bob");
-		CHILD_CHECK(client_send(&c, 9) == 1);
-		/* Wait until it is read: exit would close the connection. */
-		CHILD_CHECK(WAIT_FOR(raw_state(&c.r, c.c.state_unit)->error));
-		_exit(0);
-	}
-	ASSERT_CHILD_OK(srv);
-	ASSERT_CHILD_OK(cl);
+	ASSERT_EQ(0, raw_conn_info(&p.srv, DD_SERIAL_ID(last), &info));
+	EXPECT_EQ(last, info.conn);
 }
 
 /* --- descriptors that go elsewhere -----------------------------------------*/
-
-static int send_fd(int sock, int fd)
-{
-	char ctl[CMSG_SPACE(sizeof(int))] = {};
-	struct iovec iov = { "f", 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = ctl, .msg_controllen = sizeof(ctl) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return sendmsg(sock, &m, 0);
-}
-
-static int receive_fd(int sock)
-{
-	char ctl[CMSG_SPACE(sizeof(int))] = {}, b;
-	struct iovec iov = { &b, 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
-			    .msg_control = ctl, .msg_controllen = sizeof(ctl) };
-	int fd;
-
-	if (recvmsg(sock, &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
-	return fd;
-}
 
 /* Tries every operation on another process' context. */
 static void try_all(int fd, const struct pair *p)
@@ -712,23 +509,15 @@ static void try_all(int fd, const struct pair *p)
 			 fd, 0) == MAP_FAILED);
 }
 
-TEST(a_passed_descriptor_is_of_no_use)
+/* The other process may have inherited it, or received it through a socket. */
+TEST(a_descriptor_is_of_no_use_to_another_process)
 {
-	struct line child, l = line_pair(&child);
 	struct pair p;
-	pid_t pid;
-	int fd;
 
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	pid = fork_child();
-	if (!pid) {
-		fd = receive_fd(child.fd);
-		CHILD_CHECK(fd >= 0);
-		try_all(fd, &p);
-		_exit(0);
+	IN_CHILD {
+		try_all(p.cl.fd, &p);
 	}
-	ASSERT_EQ(1, send_fd(l.fd, p.cl.fd));
-	ASSERT_CHILD_OK(pid);
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
 }
 
@@ -748,42 +537,38 @@ TEST(an_unused_descriptor_belongs_to_its_opener)
 
 TEST(exec_ends_the_context)
 {
-	struct line child, l = line_pair(&child);
 	struct server s, own;
 	char fd_arg[16];
+	int report;
 	pid_t pid;
 
-	pid = fork_child();
+	pid = fork_until_report(&report);
 	if (!pid) {
 		CHILD_CHECK(server_open(&s, "execs", 1) == 0);
 		/* Kept open over the exec on purpose. */
 		CHILD_CHECK(fcntl(s.r.fd, F_SETFD, 0) == 0);
-		CHILD_CHECK(fcntl(child.fd, F_SETFD, 0) == 0);
+		CHILD_CHECK(dup2(report, 0) == 0);
 		snprintf(fd_arg, sizeof(fd_arg), "%d", s.r.fd);
-		dup2(child.fd, 0);
 		execl("/proc/self/exe", "abi_identity", "--after-exec", fd_arg,
 		      NULL);
 		_exit(1);
 	}
-	ASSERT_TRUE(hear(l));
+	ASSERT_LT(0, pid);
 	/* The executed program still runs, and holds the file. */
 	ASSERT_EQ(0, server_prepare(&own, "execs", 1));
 	EXPECT_TRUE(WAIT_FOR(raw_serve(&own.r, &own.s) == 0));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	ASSERT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	kill_child(pid);
 }
 
 /* The executed program tries to use the inherited descriptor. */
-static int after_exec(int fd)
+static void after_exec(int fd)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
-	struct line up = { 0 };
 
 	CHILD_ERR(ESTALE, ioctl(fd, DD_IOC_REGION_ALLOC, &a));
 	CHILD_ERR(ESTALE, ioctl(fd, DD_IOC_CLOSE, 1));
-	tell(up);
-	CHILD_CHECK(hear(up));
-	return 0;
+	child_report_and_stay(0);
 }
 
 /* --- 32 bits ---------------------------------------------------------------*/
@@ -814,91 +599,63 @@ static bool has_compat(void)
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
+/* Its stack lies at the end of its address space, so addresses are above 2 GiB. */
 TEST(a_32_bit_caller_sees_the_same_structures)
 {
-	struct dd_conn_info *ci;
-	struct dd_serve *s;
-	struct dd_info *i;
-	__u64 *conn;
+	const size_t page = 0xc0000000;
+	void *at = mmap((void *)page, PAGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = 8, .flags = DD_SQE_NOTIFY };
+	struct dd_info *info = at;
+	struct dd_conn_info *conn = at;
+	struct dd_submit *submit = at;
+	struct dd_request *request = at + sizeof(*submit);
 	struct mem spare;
 	struct pair p;
-	char *low;
 
 	if (!has_compat())
 		DD_SKIP("this kernel has no 32-bit system calls");
-	low = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	ASSERT_NE(MAP_FAILED, low);
-	ASSERT_GT(1ul << 32, (unsigned long)low);
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	ASSERT_EQ((void *)page, at);
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 2));
 
-	i = (void *)low;
-	i->size = sizeof(*i);
-	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_INFO, (unsigned long)low));
-	EXPECT_EQ(DD_ABI_VERSION, i->abi);
-	EXPECT_EQ(DD_AREA_SIZE, i->area_size);
+	info->size = sizeof(*info);
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_INFO, page));
+	EXPECT_EQ(DD_ABI_VERSION, info->abi);
+	EXPECT_EQ(DD_AREA_SIZE, info->area_size);
 	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_INFO, 0));
 
-	ci = (void *)low;
-	memset(ci, 0, sizeof(*ci));
-	ci->size = sizeof(*ci);
-	ci->conn = p.c.conn;
-	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CONN_INFO, (unsigned long)low));
-	EXPECT_EQ(p.c.cookie, ci->cookie);
-	EXPECT_EQ(p.c.list, ci->list);
+	*conn = (struct dd_conn_info){ .size = sizeof(*conn), .conn = p.c.conn };
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CONN_INFO, page));
+	EXPECT_EQ(p.c.cookie, conn->cookie);
+	EXPECT_EQ(p.c.list, conn->list);
 
-	s = (void *)low;
 	ASSERT_EQ(0, raw_alloc(&p.srv, 2 * PAGE, &spare));
-	raw_serve_args(s, p.name, 1, &spare);
-	EXPECT_EQ(-EEXIST, ioctl32(p.srv.fd, DD_IOC_SERVE, (unsigned long)low));
+	raw_serve_args(at, p.name, 1, &spare);
+	EXPECT_EQ(-EEXIST, ioctl32(p.srv.fd, DD_IOC_SERVE, page));
 
-	raw_queue(&p.cl, p.c.state_unit,
-		  &(struct dd_sqe){ .opcode = DD_OP_PUT, .len = 8,
-				    .flags = DD_SQE_NOTIFY });
+	*request = (struct dd_request){ .conn = p.c.conn, .sqe = put };
+	*submit = (struct dd_submit){
+		.size = sizeof(*submit), .requests = (uintptr_t)request, .count = 1,
+		.stride = sizeof(*request),
+	};
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_SUBMIT, page));
+	EXPECT_EQ(1, submit->taken);
+	EXPECT_EQ(0, submit->error);
+	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_SUBMIT, page + 2 * PAGE));
+
+	raw_queue(&p.cl, p.c.state_unit, &put);
 	/* A serial is passed by its address: it does not fit in 32 bits. */
-	conn = (void *)low;
-	*conn = p.c.conn;
-	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, (unsigned long)low));
+	*(__u64 *)at = p.c.conn;
+	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, page));
 	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_CLOSE, 0));
 	EXPECT_EQ(-ENOTTY, ioctl32(p.cl.fd, _IO(DD_IOC_TYPE, 0x77), 0));
-	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
-	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
-}
-
-/* The stack of a 32-bit process lies at the end of its address space. */
-TEST(a_32_bit_caller_submits_from_above_2_GiB)
-{
-	const size_t high = 0xc0000000;
-	struct dd_request *rq;
-	struct dd_submit *s;
-	struct pair p;
-
-	if (!has_compat())
-		DD_SKIP("this kernel has no 32-bit system calls");
-	s = mmap((void *)high, PAGE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	ASSERT_EQ((void *)high, s);
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	rq = (void *)(s + 1);
-	*rq = (struct dd_request){
-		.conn = p.c.conn,
-		.sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY, .len = 8 },
-	};
-	*s = (struct dd_submit){
-		.size = sizeof(*s), .requests = high + sizeof(*s), .count = 1,
-		.stride = sizeof(*rq),
-	};
-	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_SUBMIT, high));
-	EXPECT_EQ(1, s->taken);
-	EXPECT_EQ(0, s->error);
-	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_SUBMIT, high + 2 * PAGE));
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, page));
+	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, page));
 }
 
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "--after-exec"))
-		return after_exec(atoi(argv[2]));
-	dd_filter(argv + 1);
-	dd_set_timeouts();
-	return test_harness_run(argc, argv);
+		after_exec(atoi(argv[2]));
+	return dd_test_main(argc, argv);
 }

@@ -5,157 +5,85 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "dd_harness.h"
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include "asleep.h"
-#include "node.h"
+#define EXPORTED	false
+#include "exporter.h"
+#include "threads.h"
 
-#define SECOND	1000000000ull
 #define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
 #define PARKED	512	/* look-ups of one user that wait on a node, at most: half of all */
 
-/* @s is not exported yet; @list is of the importer @im. */
-FIXTURE(pending) {
-	struct raw ex, im;
-	struct mem em, imem;
-	struct dd_list_make list;
-	struct dd_segment_make s;
-	struct dd_import_make i;
-};
-
-FIXTURE_SETUP(pending)
+static int make_of(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, __u32 flags,
+		   struct dd_import_make *i)
 {
-	ASSERT_OK(raw_start_far(&self->ex, MEM_LEN, &self->em));
-	ASSERT_OK(raw_start(&self->im, MEM_LEN, &self->imem));
-	ASSERT_OK(mem_list(&self->im, &self->list));
-	self->s = mem_segment(&self->em, "abi_import");
+	return import_flags(&self->im, s, flags, 0, i);
 }
 
-FIXTURE_TEARDOWN(pending)
+/* Make the import of the fixture; @list, or 0, gets its note. */
+static int make(FIXTURE_DATA(mem) *self, __u32 flags, __u32 list)
 {
-	raw_close(&self->im);
-	raw_close(&self->ex);
+	self->i = mem_import_of(&self->s, mem_far_node(&self->im), DD_RIGHTS, flags, list);
+	return raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i);
 }
 
-static int import_of(FIXTURE_DATA(pending) *self, const struct dd_segment_make *s,
-		     __u32 flags, __u32 list, struct dd_import_make *i)
+static __u32 own_state(FIXTURE_DATA(mem) *self)
 {
-	*i = mem_import_of(s, mem_far_node(&self->im), DD_RIGHTS, flags, list);
-	return raw_ioctl(&self->im, DD_IOC_IMPORT, i);
+	return state(&self->im, &self->i);
 }
 
-static int import(FIXTURE_DATA(pending) *self, __u32 flags, __u32 list)
+static int put_word(FIXTURE_DATA(mem) *self)
 {
-	return import_of(self, &self->s, flags, list, &self->i);
-}
-
-/* The state of an import, as its owner sees it. */
-static __u32 state_of(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
-{
-	return *(volatile __u32 *)&raw_state(&self->im, i->state_unit)->error;
-}
-
-static __u32 state(FIXTURE_DATA(pending) *self)
-{
-	return state_of(self, &self->i);
-}
-
-/* How the making of the import ends: at once within a node, later from another one. */
-static int made(FIXTURE_DATA(pending) *self)
-{
-	return far_netns() ? mem_wait_up(&self->im, &self->i, 60 * SECOND) :
-	       state(self) ? -1 : 0;
-}
-
-static bool take(FIXTURE_DATA(pending) *self, struct dd_note *n)
-{
-	return raw_take(&self->im, self->list.list_unit, n);
-}
-
-static bool next(FIXTURE_DATA(pending) *self, struct dd_note *n)
-{
-	return take(self, n) || (far_netns() && WAIT_FOR(take(self, n)));
-}
-
-static int put(FIXTURE_DATA(pending) *self)
-{
-	return mem_put(&self->im, &self->i, &(__u64){ 1 }, 0, 8, 0);
-}
-
-TEST_F(pending, an_import_that_need_not_wait_is_made_at_once)
-{
-	struct dd_note n;
-
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	ASSERT_OK(import(self, DD_IMPORT_NOWAIT, self->list.list));
-	/* The other node may have answered before the call returns. */
-	EXPECT_TRUE(self->i.length == MEM_LEN || (far_netns() && !self->i.length));
-	EXPECT_EQ(self->i.length ? self->s.generation : 0, self->i.generation);
-	ASSERT_OK(made(self));
-	EXPECT_EQ(1, put(self));
-	ASSERT_TRUE(next(self, &n));
-	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
-	EXPECT_EQ(0, n.offset);
-	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
-	ASSERT_OK(import(self, LATER, 0));
-	ASSERT_OK(made(self));
-	EXPECT_EQ(1, put(self));
-	EXPECT_FALSE(take(self, &n));
+	return put(self, &(__u64){ 1 }, 0, 8, 0);
 }
 
 /* The errno of an import with a list, from the call, or from another node by its note. */
-static __u32 failed(FIXTURE_DATA(pending) *self, __u32 flags)
+static __u32 failed(FIXTURE_DATA(mem) *self, __u32 flags)
 {
 	struct dd_note n;
 
-	if (import(self, flags, self->list.list))
-		return far_netns() || take(self, &n) ? 0 : errno;
-	return far_netns() && next(self, &n) && n.offset == state(self) ? n.offset : 0;
+	if (make(self, flags, self->ilist.list))
+		return far_netns() || own_note(self, &n) ? 0 : errno;
+	return far_netns() && next_note(self, &n) && n.offset == own_state(self) ? n.offset : 0;
 }
 
-TEST_F(pending, an_error_that_is_known_at_once_is_returned)
+TEST_F(mem, an_error_that_is_known_at_once_is_returned)
 {
 	EXPECT_EQ(ECONNREFUSED, failed(self, DD_IMPORT_NOWAIT));
 	self->s.rights = DD_RIGHT_GET;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	EXPECT_EQ(EACCES, failed(self, LATER));
 	/* No slot is reserved any more. */
-	EXPECT_EQ(0, mem_end(&self->im, self->list.serial));
-	EXPECT_ERR(ENOENT, import(self, LATER, self->list.list));
+	EXPECT_EQ(0, mem_end(&self->im, self->ilist.serial));
+	EXPECT_ERR(ENOENT, make(self, LATER, self->ilist.list));
 }
 
-TEST_F(pending, arguments_are_checked)
+TEST_F(mem, arguments_are_checked)
 {
-	EXPECT_ERR(EINVAL, import(self, 4, 0));
-	EXPECT_ERR(EINVAL, import(self, 0, self->list.list));
-	EXPECT_ERR(EINVAL, import(self, DD_IMPORT_PARK, self->list.list));
-	EXPECT_ERR(ENOENT, import(self, LATER, 0x7fff0000));
+	EXPECT_ERR(EINVAL, make(self, 4, 0));
+	EXPECT_ERR(EINVAL, make(self, 0, self->ilist.list));
+	EXPECT_ERR(EINVAL, make(self, DD_IMPORT_PARK, self->ilist.list));
+	EXPECT_ERR(ENOENT, make(self, LATER, 0x7fff0000));
 	self->i.import = self->i.state_unit = 0;
 	self->i.list = 0;
 	EXPECT_ERR(EINVAL, raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i));
-	ASSERT_OK(import(self, LATER, 0));
+	ASSERT_OK(make(self, LATER, 0));
 	EXPECT_ERR(EINVAL, raw_conn_wait(&self->im, self->i.import, DD_WAIT_UP, 1, 0));
 	EXPECT_ERR(EINVAL, raw_conn_wait(&self->im, self->i.import, DD_WAIT_UP + 1, 0, 0));
 }
 
-TEST_F(pending, the_export_completes_a_parked_import)
+TEST_F(mem, the_export_completes_a_parked_import)
 {
 	struct dd_direct d = { .size = sizeof(d) };
 	struct dd_import_make own;
 	struct dd_conn_state *cs;
 	struct dd_note n;
 
-	ASSERT_OK(import(self, LATER, self->list.list));
-	EXPECT_EQ(EINPROGRESS, state(self));
+	ASSERT_OK(make(self, LATER, self->ilist.list));
+	EXPECT_EQ(EINPROGRESS, own_state(self));
 	EXPECT_EQ(0, self->i.length);
-	EXPECT_ERR(EAGAIN, put(self));
-	EXPECT_ERR(EAGAIN, mem_wait_up(&self->im, &self->i, 0));
-	EXPECT_ERR(ETIMEDOUT, mem_wait_up(&self->im, &self->i, SECOND / 100));
+	EXPECT_ERR(EAGAIN, put_word(self));
 	d.conn = self->i.import;
 	EXPECT_ERR(far_netns() ? EOPNOTSUPP : EAGAIN, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
-	EXPECT_FALSE(take(self, &n));
+	EXPECT_FALSE(own_note(self, &n));
 	/* One of the exporter's node, too. */
 	ASSERT_OK(mem_import_flags(&self->ex, &self->s, DD_RIGHTS, LATER, 0, &own));
 
@@ -166,53 +94,36 @@ TEST_F(pending, the_export_completes_a_parked_import)
 	EXPECT_EQ(0, cs->error);
 	EXPECT_EQ(MEM_LEN, cs->peer_size);
 	EXPECT_EQ(self->s.generation, cs->received);
-	ASSERT_SOON(take(self, &n));
+	ASSERT_SOON(own_note(self, &n));
 	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
 	EXPECT_EQ(self->i.import, n.conn);
 	EXPECT_EQ(99, n.cookie);
 	EXPECT_EQ(0, n.offset);
 	EXPECT_EQ(MEM_LEN, n.word);
 	EXPECT_EQ(self->i.node, n.node);
-	EXPECT_EQ(1, put(self));
+	EXPECT_EQ(1, put_word(self));
 	EXPECT_EQ(far_netns() ? -1 : 0, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
 	/* The slot is free again. */
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	ASSERT_SOON(state(self) == ESTALE);
+	ASSERT_SOON(own_state(self) == ESTALE);
 	EXPECT_ERR(ESTALE, mem_wait_up(&self->im, &self->i, 0));
-	EXPECT_FALSE(take(self, &n));
+	EXPECT_FALSE(own_note(self, &n));
 }
 
 /* Other names, and other classes, do not matter. */
-TEST_F(pending, a_parked_import_waits_for_its_own_key)
+TEST_F(mem, a_parked_import_waits_for_its_own_key)
 {
 	struct dd_segment_make other = mem_segment(&self->em, "abi_import_other");
 	struct dd_import_make first;
 
-	ASSERT_OK(import(self, LATER, 0));
+	ASSERT_OK(make(self, LATER, 0));
 	first = self->i;
 	ASSERT_OK(mem_export(&self->ex, &other));
-	ASSERT_OK(import(self, LATER, 0));
-	EXPECT_EQ(EINPROGRESS, state(self));
+	ASSERT_OK(make(self, LATER, 0));
+	EXPECT_EQ(EINPROGRESS, own_state(self));
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	EXPECT_EQ(0, mem_wait_up(&self->im, &self->i, 60 * SECOND));
 	EXPECT_EQ(0, mem_wait_up(&self->im, &first, 60 * SECOND));
-}
-
-TEST_F(pending, a_parked_import_fails_if_the_segment_refuses_it)
-{
-	struct dd_note n;
-
-	ASSERT_OK(import(self, LATER, self->list.list));
-	self->s.rights = DD_RIGHT_GET;
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	EXPECT_ERR(EACCES, mem_wait_up(&self->im, &self->i, 60 * SECOND));
-	EXPECT_EQ(EACCES, state(self));
-	EXPECT_ERR(EACCES, put(self));
-	ASSERT_SOON(take(self, &n));
-	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
-	EXPECT_EQ(EACCES, n.offset);
-	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
-	EXPECT_ERR(ENOENT, put(self));
 }
 
 /*
@@ -220,20 +131,20 @@ TEST_F(pending, a_parked_import_fails_if_the_segment_refuses_it)
  * workers of two imports may send their queries in either order: the second import here begins
  * when the first one, and so the worker of those before, has had a round trip.
  */
-static int wait_parked(FIXTURE_DATA(pending) *self)
+static int wait_parked(FIXTURE_DATA(mem) *self)
 {
 	struct dd_segment_make none = mem_segment(&self->em, "abi_import_none");
 	struct dd_import_make i;
 	int n;
 
 	for (n = 0; n < 2; n++)
-		if (!import_of(self, &none, 0, 0, &i) || errno != ECONNREFUSED)
+		if (!make_of(self, &none, 0, &i) || errno != ECONNREFUSED)
 			return -1;
 	return 0;
 }
 
 /* On one processor, no worker runs between the two calls. */
-static int export_for_a_moment(FIXTURE_DATA(pending) *self)
+static int export_for_a_moment(FIXTURE_DATA(mem) *self)
 {
 	const struct sched_param first = { .sched_priority = 1 }, usual = { 0 };
 	int err = sched_setscheduler(0, SCHED_FIFO, &first) ?: mem_export(&self->ex, &self->s) ?:
@@ -243,111 +154,74 @@ static int export_for_a_moment(FIXTURE_DATA(pending) *self)
 }
 
 /* The segment is gone when the import looks for it again, or a moment later. */
-TEST_F(pending, a_parked_import_ends_with_the_first_segment)
+TEST_F(mem, a_parked_import_ends_with_the_first_segment)
 {
 	int rounds = dd_count(20);
 
 	while (rounds--) {
-		ASSERT_OK(import(self, LATER, 0));
+		ASSERT_OK(make(self, LATER, 0));
 		ASSERT_OK(wait_parked(self));
 		ASSERT_OK(export_for_a_moment(self));
-		ASSERT_SOON(state(self) == ESTALE);
+		ASSERT_SOON(own_state(self) == ESTALE);
 		EXPECT_ERR(ESTALE, mem_wait_up(&self->im, &self->i, 0));
 		ASSERT_OK(mem_end(&self->im, self->i.import));
 		self->s.segment = self->s.generation = 0;
 	}
 }
 
-TEST_F(pending, the_end_of_a_pending_import_posts_no_note)
+static long import_parked(void *self)
 {
-	struct dd_import_make other;
-	struct dd_note n;
+	return make(self, DD_IMPORT_PARK, 0);
+}
 
-	ASSERT_OK(import(self, LATER, self->list.list));
-	ASSERT_OK(mem_end(&self->im, self->i.import));
-	EXPECT_ERR(ENOENT, mem_end(&self->im, self->i.import));
-	other = self->i;
-	ASSERT_OK(import(self, LATER, 0));
+static long wait_up(void *arg)
+{
+	FIXTURE_DATA(mem) *self = arg;
+
+	return mem_wait_up(&self->im, &self->i, -1ull);
+}
+
+TEST_F(mem, a_call_without_nowait_waits_for_the_export)
+{
+	struct call c;
+
+	ASSERT_TRUE(call_waits(&c, import_parked, self));
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	ASSERT_OK(mem_wait_up(&self->im, &self->i, 60 * SECOND));
-	EXPECT_ERR(ENOENT, mem_wait_up(&self->im, &other, 0));
-	EXPECT_FALSE(take(self, &n));
-}
-
-static volatile pid_t waiter;
-
-static void *import_parked(void *arg)
-{
-	FIXTURE_DATA(pending) *self = arg;
-
-	waiter = gettid();
-	return (void *)(long)(import(self, DD_IMPORT_PARK, 0) ? errno : 0);
-}
-
-static void *wait_up(void *arg)
-{
-	FIXTURE_DATA(pending) *self = arg;
-
-	waiter = gettid();
-	return (void *)(long)(mem_wait_up(&self->im, &self->i, -1ull) ? errno : 0);
-}
-
-TEST_F(pending, a_call_without_nowait_waits_for_the_export)
-{
-	pthread_t t;
-	void *err;
-
-	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
-	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	ASSERT_EQ(0, pthread_join(t, &err));
-	EXPECT_EQ(0, (long)err);
+	ASSERT_OK(call_end(&c));
 	EXPECT_EQ(MEM_LEN, self->i.length);
 	EXPECT_EQ(self->s.generation, self->i.generation);
-	EXPECT_EQ(1, put(self));
+	EXPECT_EQ(1, put_word(self));
 }
 
-static void on_signal(int sig)
+TEST_F(mem, a_signal_ends_the_call_and_the_import)
 {
-}
+	struct call c;
 
-TEST_F(pending, a_signal_ends_the_call_and_the_import)
-{
-	struct sigaction sa = { .sa_handler = on_signal };
-	pthread_t t;
-	void *err;
-
-	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
-	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
-	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
-	ASSERT_EQ(0, pthread_kill(t, SIGUSR1));
-	ASSERT_EQ(0, pthread_join(t, &err));
-	EXPECT_EQ(EINTR, (long)err);
+	ASSERT_TRUE(call_waits(&c, import_parked, self));
+	ASSERT_TRUE(call_interrupt(&c));
+	EXPECT_ERR(EINTR, call_end(&c));
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	/* A query that was under way may be granted; then the importer's node ends the access. */
 	ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
 }
 
-TEST_F(pending, the_end_of_a_pending_import_ends_a_wait)
+TEST_F(mem, the_end_of_a_pending_import_ends_a_wait)
 {
-	pthread_t t;
-	void *err;
+	struct call c;
 
-	ASSERT_OK(import(self, LATER, 0));
-	ASSERT_EQ(0, pthread_create(&t, NULL, wait_up, self));
-	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_OK(make(self, LATER, 0));
+	ASSERT_TRUE(call_waits(&c, wait_up, self));
 	ASSERT_OK(mem_end(&self->im, self->i.import));
-	ASSERT_EQ(0, pthread_join(t, &err));
-	EXPECT_EQ(ESTALE, (long)err);
+	EXPECT_ERR(ESTALE, call_end(&c));
 }
 
 /* Imports that have failed with EUSERS; -1 if one has another state but is not pending. */
-static int too_many(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
+static int too_many(FIXTURE_DATA(mem) *self, const struct dd_import_make *i)
 {
 	int n, failed = 0;
 
 	for (n = 0; n <= PARKED; n++) {
-		__u32 error = state_of(self, &i[n]);
+		__u32 error = state(&self->im, &i[n]);
 
 		if (error != EUSERS && error != EINPROGRESS)
 			return -1;
@@ -357,19 +231,19 @@ static int too_many(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
 }
 
 /* Park as many look-ups as one user may, and one more, which is refused. */
-static int park_all(FIXTURE_DATA(pending) *self, struct dd_import_make *i)
+static int park_all(FIXTURE_DATA(mem) *self, struct dd_import_make *i)
 {
 	int n;
 
 	for (n = 0; n < PARKED; n++)
-		if (import_of(self, &self->s, LATER, 0, &i[n]))
+		if (make_of(self, &self->s, LATER, &i[n]))
 			return -1;
-	if (import_of(self, &self->s, LATER, 0, &i[n]))
+	if (make_of(self, &self->s, LATER, &i[n]))
 		return !far_netns() && errno == EUSERS ? 0 : -1;
 	return far_netns() && WAIT_FOR(too_many(self, i) == 1) ? 0 : -1;
 }
 
-TEST_F(pending, a_user_parks_half_of_the_look_ups_at_most)
+TEST_F(mem, a_user_parks_half_of_the_look_ups_at_most)
 {
 	static struct dd_import_make i[PARKED + 1];
 	struct dd_import_make k, other;
@@ -379,9 +253,7 @@ TEST_F(pending, a_user_parks_half_of_the_look_ups_at_most)
 	/* Users of another node are others. */
 	if (!far_netns())
 		EXPECT_ERR(EUSERS, mem_import_flags(&self->ex, &self->s, DD_RIGHTS, LATER, 0, &k));
-	ASSERT_EQ(0, seteuid(65534));
-	EXPECT_EQ(0, import_of(self, &self->s, LATER, 0, &other));
-	ASSERT_EQ(0, seteuid(0));
+	EXPECT_EQ(0, AS_USER(65534, make_of(self, &self->s, LATER, &other)));
 	/* The end of one gives its place back, on its node and on the other. */
 	for (n = 0; n < PARKED / 2; n++)
 		ASSERT_OK(mem_end(&self->im, i[n].import));
@@ -391,7 +263,7 @@ TEST_F(pending, a_user_parks_half_of_the_look_ups_at_most)
 	EXPECT_EQ(0, mem_wait_up(&self->ex, &k, 60 * SECOND));
 	EXPECT_EQ(0, mem_wait_up(&self->im, &other, 60 * SECOND));
 	for (; n < PARKED; n++)
-		if (state_of(self, &i[n]) != EUSERS)
+		if (state(&self->im, &i[n]) != EUSERS)
 			ASSERT_OK(mem_wait_up(&self->im, &i[n], 60 * SECOND));
 }
 
@@ -403,7 +275,7 @@ static int become(uid_t uid)
 	return syscall(SYS_setresuid, -1, uid, -1);
 }
 
-static int export_as(FIXTURE_DATA(pending) *self, uid_t uid)
+static int export_as(FIXTURE_DATA(mem) *self, uid_t uid)
 {
 	int ret;
 
@@ -414,7 +286,7 @@ static int export_as(FIXTURE_DATA(pending) *self, uid_t uid)
 }
 
 /* The errno of an import by ALICE, at once or when the other node has answered; 0 if it is made. */
-static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags, uid_t owner)
+static int refused(FIXTURE_DATA(mem) *self, __u32 rights, __u32 flags, uid_t owner)
 {
 	int err;
 
@@ -426,7 +298,7 @@ static int refused(FIXTURE_DATA(pending) *self, __u32 rights, __u32 flags, uid_t
 	return become(0) ? -1 : err;
 }
 
-TEST_F(pending, an_importer_may_demand_the_user_of_the_exporter)
+TEST_F(mem, an_importer_may_demand_the_user_of_the_exporter)
 {
 	struct dd_mem_state *cs;
 	struct dd_note n;
@@ -451,19 +323,19 @@ TEST_F(pending, an_importer_may_demand_the_user_of_the_exporter)
 	/* One that waits gets the same. */
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
 	self->i = mem_import_of(&self->s, mem_far_node(&self->im), DD_RIGHTS,
-				LATER | DD_IMPORT_UID, self->list.list);
+				LATER | DD_IMPORT_UID, self->ilist.list);
 	self->i.uid = ALICE;
 	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i));
 	self->s.segment = self->s.generation = 0;
 	ASSERT_OK(export_as(self, BOB));
 	EXPECT_ERR(EPERM, mem_wait_up(&self->im, &self->i, 60 * SECOND));
-	ASSERT_SOON(take(self, &n));
+	ASSERT_SOON(own_note(self, &n));
 	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
 	EXPECT_EQ(EPERM, n.offset);
 }
 
 /* A user that may not import a segment does not find out whether its number is in use. */
-TEST_F(pending, a_number_is_known_to_permitted_users_only)
+TEST_F(mem, a_number_is_known_to_permitted_users_only)
 {
 	struct dd_segment_make name = self->s;
 
@@ -486,30 +358,19 @@ TEST_F(pending, a_number_is_known_to_permitted_users_only)
 	EXPECT_EQ(EACCES, refused(self, DD_RIGHT_GET, 0, 0));
 }
 
-struct importer {
-	FIXTURE_DATA(pending) *self;
-	pthread_t thread;
-	bool stop;
-	bool failed;
-};
-
-/* Import the segment as ALICE, and keep each import until the owner ends it. */
-static void *import_until_stop(void *arg)
+/* Import the segment as ALICE, and keep the import until the owner ends it. */
+static bool come_again(void *arg)
 {
-	struct importer *p = arg;
+	FIXTURE_DATA(mem) *self = arg;
 	struct dd_import_make i;
 
-	p->failed = become(ALICE);
-	while (!p->failed && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
-		if (import_of(p->self, &p->self->s, 0, 0, &i)) {
-			p->failed = errno != EACCES && errno != ESTALE;
-			continue;
-		}
-		while (!state_of(p->self, &i) && !__atomic_load_n(&p->stop, __ATOMIC_RELAXED))
-			sched_yield();
-		mem_end(&p->self->im, i.import);
-	}
-	return NULL;
+	if (become(ALICE))
+		return false;
+	if (make_of(self, &self->s, 0, &i))
+		return errno == EACCES || errno == ESTALE;
+	while (!state(&self->im, &i))
+		sched_yield();
+	return !mem_end(&self->im, i.import);
 }
 
 static int deny_all(const struct raw *r, __u64 segment)
@@ -530,17 +391,15 @@ static int deny_all(const struct raw *r, __u64 segment)
 }
 
 /* An importer may be anywhere between the look-up and the join. */
-TEST_F(pending, a_withdrawn_grant_leaves_no_importer)
+TEST_F(mem, a_withdrawn_grant_leaves_no_importer)
 {
-	struct importer p[4] = {};
 	int rounds = dd_count(200), k;
+	struct loop l[4];
 
 	self->s.permission = DD_PERMIT_LISTED;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	for (k = 0; k < 4; k++) {
-		p[k].self = self;
-		ASSERT_EQ(0, pthread_create(&p[k].thread, NULL, import_until_stop, &p[k]));
-	}
+	for (k = 0; k < 4; k++)
+		ASSERT_TRUE(loop_begin(&l[k], come_again, self));
 	while (rounds--) {
 		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, ALICE,
 				  DD_RIGHTS));
@@ -550,15 +409,11 @@ TEST_F(pending, a_withdrawn_grant_leaves_no_importer)
 		ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
 	}
 	for (k = 0; k < 4; k++)
-		__atomic_store_n(&p[k].stop, true, __ATOMIC_RELAXED);
-	for (k = 0; k < 4; k++) {
-		ASSERT_EQ(0, pthread_join(p[k].thread, NULL));
-		EXPECT_FALSE(p[k].failed);
-	}
+		EXPECT_EQ(0, loop_end(&l[k]));
 }
 
 /* The end comes at any step of the making; an answer that is late finds nothing. */
-TEST_F(pending, the_end_of_an_import_that_is_being_made)
+TEST_F(mem, the_end_of_an_import_that_is_being_made)
 {
 	struct dd_segment_make real = mem_segment(&self->em, "abi_import_born");
 	unsigned int seed = dd_seed(_metadata);
@@ -566,7 +421,7 @@ TEST_F(pending, the_end_of_an_import_that_is_being_made)
 
 	ASSERT_OK(mem_export(&self->ex, &real));
 	while (rounds--) {
-		ASSERT_OK(import_of(self, rounds % 2 ? &self->s : &real, LATER, 0, &self->i));
+		ASSERT_OK(make_of(self, rounds % 2 ? &self->s : &real, LATER, &self->i));
 		for (spin = rand_r(&seed) % 2000; spin; spin--)
 			__asm__ volatile("pause");
 		ASSERT_OK(mem_end(&self->im, self->i.import));
@@ -576,24 +431,24 @@ TEST_F(pending, the_end_of_an_import_that_is_being_made)
 }
 
 /* The note of a pending import keeps its slot however full the list is. */
-TEST_F(pending, each_pending_import_has_a_slot)
+TEST_F(mem, each_pending_import_has_a_slot)
 {
 	struct dd_import_make first;
 	struct dd_note n;
 	int i, got = 0;
 
-	ASSERT_OK(import(self, LATER, self->list.list));
+	ASSERT_OK(make(self, LATER, self->ilist.list));
 	first = self->i;
 	for (i = 1; i < 100; i++)
-		ASSERT_OK(import(self, LATER, self->list.list));
+		ASSERT_OK(make(self, LATER, self->ilist.list));
 	/* The list is kept by them. */
-	ASSERT_OK(mem_end(&self->im, self->list.serial));
+	ASSERT_OK(mem_end(&self->im, self->ilist.serial));
 	self->s.importers = 200;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	for (i = 0; i < 100; i++, got += n.offset == 0)
-		ASSERT_SOON(take(self, &n));
+		ASSERT_SOON(own_note(self, &n));
 	EXPECT_EQ(100, got);
-	EXPECT_FALSE(take(self, &n));
+	EXPECT_FALSE(own_note(self, &n));
 	EXPECT_EQ(0, mem_wait_up(&self->im, &first, 0));
 }
 

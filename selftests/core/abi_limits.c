@@ -19,14 +19,19 @@
 /* Page tables, slabs, stacks and files of the processes themselves. */
 #define SLACK		(2 * MIB)
 
-static long long group_value(const char *name, const char *file)
+static const char *path_of(const char *group, const char *file)
 {
-	char path[128];
-	long long v = -1;
-	FILE *f;
+	static char path[128];
 
-	snprintf(path, sizeof(path), GROUPS "/%s/%s", name, file);
-	f = fopen(path, "r");
+	snprintf(path, sizeof(path), GROUPS "/%s/%s", group, file);
+	return path;
+}
+
+static long long in_use(const char *group)
+{
+	FILE *f = fopen(path_of(group, "memory.current"), "r");
+	long long v = -1;
+
 	if (f && fscanf(f, "%lld", &v) != 1)
 		v = -1;
 	if (f)
@@ -36,41 +41,22 @@ static long long group_value(const char *name, const char *file)
 
 static int group_write(const char *name, const char *file, long long v)
 {
-	char path[128];
-	FILE *f;
+	FILE *f = fopen(path_of(name, file), "w");
 
-	snprintf(path, sizeof(path), GROUPS "/%s/%s", name, file);
-	f = fopen(path, "w");
 	if (!f)
 		return -1;
 	fprintf(f, "%lld", v);
 	return fclose(f);
 }
 
-static int group_make(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), GROUPS "/%s", name);
-	return mkdir(path, 0755) && errno != EEXIST ? -1 : 0;
-}
-
 static bool group_remove(const char *name)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), GROUPS "/%s", name);
-	return !rmdir(path);
+	return !rmdir(path_of(name, ""));
 }
 
-static int group_enter(const char *name)
+static void limit(long long bytes, long long most)
 {
-	return group_write(name, "cgroup.procs", getpid());
-}
-
-static void limit(long long bytes)
-{
-	struct rlimit l = { bytes, bytes };
+	const struct rlimit l = { bytes, most };
 
 	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
 }
@@ -81,12 +67,13 @@ static uid_t own_user(int n)
 	return 30000 + (getpid() % 10000) * 4 + n;
 }
 
-/* The calling process, in a group, as an ordinary user with a limit. */
-static void be_user(const char *group, int n, long long bytes)
+/* The calling process, in a group, as an ordinary user with a limit, and its context. */
+static void be_user(const char *group, int n, long long bytes, struct raw *r)
 {
-	CHILD_CHECK(group_enter(group) == 0);
-	limit(bytes);
+	CHILD_CHECK(group_write(group, "cgroup.procs", getpid()) == 0);
+	limit(bytes, bytes);
 	CHILD_CHECK(become_user(own_user(n)) == 0);
+	CHILD_CHECK(raw_open(r) == 0);
 }
 
 FIXTURE(limits) {
@@ -99,8 +86,8 @@ FIXTURE_SETUP(limits)
 		DD_SKIP("no cgroup v2 here");
 	snprintf(self->a, sizeof(self->a), "dd_limits_a.%d", getpid());
 	snprintf(self->b, sizeof(self->b), "dd_limits_b.%d", getpid());
-	ASSERT_EQ(0, group_make(self->a));
-	ASSERT_EQ(0, group_make(self->b));
+	ASSERT_EQ(0, mkdir(path_of(self->a, ""), 0755));
+	ASSERT_EQ(0, mkdir(path_of(self->b, ""), 0755));
 }
 
 FIXTURE_TEARDOWN(limits)
@@ -109,47 +96,35 @@ FIXTURE_TEARDOWN(limits)
 	EXPECT_TRUE(WAIT_FOR(group_remove(self->b)));
 }
 
-TEST_F(limits, a_region_is_charged)
+static char *private_memory(size_t len)
 {
-	long long before, with;
-	struct raw r;
-	struct mem m;
+	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(raw_alloc(&r, 16 * MIB, &m) == 0);
-		with = group_value(self->a, "memory.current");
-		CHILD_CHECK(with - before >= 15 * MIB);
-		CHILD_CHECK(raw_free(&r, &m) == 0);
-		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
-				     with - 15 * MIB));
-	}
+	CHILD_CHECK(at != MAP_FAILED);
+	return at;
 }
 
 /* The group keeps the pages of a pin after munmap(). */
-TEST_F(limits, a_pin_is_charged)
+TEST_F(limits, a_region_and_a_pin_are_charged)
 {
 	struct dd_region_pin p = { .size = sizeof(p), .length = 16 * MIB };
 	long long before;
 	struct raw r;
-	void *at;
+	struct mem m;
 
 	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		at = mmap(NULL, p.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
-		CHILD_CHECK(at != MAP_FAILED);
-		p.address = (uintptr_t)at;
-		before = group_value(self->a, "memory.current");
+		be_user(self->a, 0, 64 * MIB, &r);
+		before = in_use(self->a);
+		CHILD_CHECK(raw_alloc(&r, 16 * MIB, &m) == 0);
+		CHILD_CHECK(in_use(self->a) - before >= 15 * MIB);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+		CHILD_CHECK(WAIT_FOR(in_use(self->a) - before < MIB));
+		p.address = (uintptr_t)private_memory(p.length);
 		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &p) == 0);
-		CHILD_CHECK(munmap(at, p.length) == 0);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before >= 15 * MIB);
+		CHILD_CHECK(munmap((void *)p.address, p.length) == 0);
+		CHILD_CHECK(in_use(self->a) - before >= 15 * MIB);
 		CHILD_CHECK(raw_op(&r, DD_IOC_REGION_FREE, p.region) == 0);
-		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") - before <
-				     8 * MIB));
+		CHILD_CHECK(WAIT_FOR(in_use(self->a) - before < 8 * MIB));
 	}
 }
 
@@ -157,55 +132,37 @@ TEST_F(limits, a_pin_is_charged)
  * More memory than the group may have: the call fails, where the OOM killer would kill this
  * process. As much as fits can be had afterwards.
  */
-TEST_F(limits, no_oom_killer_for_a_region)
+TEST_F(limits, no_oom_killer)
 {
 	struct dd_region_alloc big = { .size = sizeof(big), .length = 64 * MIB };
 	struct dd_region_alloc fits = { .size = sizeof(fits), .length = 16 * MIB };
-	struct dd_region_alloc tracked = big;
+	struct dd_region_alloc tracked = { .size = sizeof(tracked), .length = 64 * MIB,
+					   .flags = DD_REGION_TRACK };
+	struct dd_region_pin pin = { .size = sizeof(pin), .length = 64 * MIB };
+	struct dd_serve s;
 	struct raw r;
+	char *at;
 
 	ASSERT_OK(group_write(self->a, "memory.max", 32 * MIB));
-	tracked.flags = DD_REGION_TRACK;
 	IN_CHILD {
-		be_user(self->a, 0, 256 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
+		be_user(self->a, 0, 256 * MIB, &r);
 		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &big));
 		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &tracked));
 		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_ALLOC, &fits) == 0);
 	}
-}
-
-TEST_F(limits, no_oom_killer_for_a_pin)
-{
-	struct dd_region_pin p = { .size = sizeof(p), .length = 64 * MIB };
-	struct raw r;
-	void *at;
-
-	ASSERT_OK(group_write(self->a, "memory.max", 32 * MIB));
 	IN_CHILD {
-		be_user(self->a, 0, 256 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		at = mmap(NULL, p.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
-		CHILD_CHECK(at != MAP_FAILED);
-		p.address = (uintptr_t)at;
-		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_PIN, &p));
+		be_user(self->a, 0, 256 * MIB, &r);
+		at = private_memory(pin.length);
+		pin.address = (uintptr_t)at;
+		CHILD_ERR(ENOMEM, raw_ioctl(&r, DD_IOC_REGION_PIN, &pin));
 		CHILD_CHECK(munmap(at + 16 * MIB, 48 * MIB) == 0);
-		p.length = 16 * MIB;
-		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &p) == 0);
+		pin.length = 16 * MIB;
+		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &pin) == 0);
 	}
-}
-
-/* The area: states for more connections than the group has memory for. */
-TEST_F(limits, no_oom_killer_for_a_service)
-{
-	struct dd_serve s;
-	struct raw r;
-
+	/* The area: states for more connections than the group has memory for. */
 	ASSERT_OK(group_write(self->a, "memory.max", 16 * MIB));
 	IN_CHILD {
-		be_user(self->a, 0, 256 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
+		be_user(self->a, 0, 256 * MIB, &r);
 		CHILD_ERR(ENOMEM, raw_serve_unmapped(&r, "oom", 65536, 8, 0, &s));
 	}
 }
@@ -221,127 +178,67 @@ TEST_F(limits, imports_are_charged)
 	int k;
 
 	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
+		be_user(self->a, 0, 64 * MIB, &r);
+		CHILD_CHECK(raw_alloc(&r, PAGE, &m) == 0);
 		s = mem_segment(&m, self->a);
 		s.importers = IMPORTS;
 		CHILD_CHECK(mem_export(&r, &s) == 0);
-		before = group_value(self->a, "memory.current");
+		before = in_use(self->a);
 		for (k = 0; k < IMPORTS; k++)
 			CHILD_CHECK(mem_import(&r, &s, DD_RIGHT_GET, &i) == 0);
-		with = group_value(self->a, "memory.current");
+		with = in_use(self->a);
 		/* A structure, and a connection state of two units. */
 		CHILD_CHECK(with - before >= IMPORTS * (512ll + 2 * DD_UNIT));
 		raw_close(&r);
-		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
-				     with - IMPORTS * 512ll));
+		CHILD_CHECK(WAIT_FOR(in_use(self->a) < with - IMPORTS * 512ll));
 	}
 }
 
-/* 512 KiB of region and credits that no connection uses. */
-TEST_F(limits, credits_of_an_unused_service)
+TEST_F(limits, an_unused_service_costs_what_is_charged)
 {
 	struct dd_serve s;
 	long long before;
 	struct raw r;
 
 	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(raw_serve_unmapped(&r, "credits", 65536, 8,
-				      DD_SERVE_ACCEPT, &s) == 0);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before <
-			    memlock_used(&r) + SLACK);
-	}
-}
-
-/* 8 KiB of region and a slot for each message that clients might send. */
-TEST_F(limits, slots_of_an_unused_list)
-{
-	struct dd_serve s;
-	long long before;
-	struct raw r;
-
-	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		before = group_value(self->a, "memory.current");
+		be_user(self->a, 0, 64 * MIB, &r);
+		/* 8 KiB of region and a slot for each message that clients might send. */
+		before = in_use(self->a);
 		CHILD_CHECK(raw_serve_unmapped(&r, "slots", 1000, 8, 0, &s) == 0);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before <
-			    1 * MIB);
+		CHILD_CHECK(in_use(self->a) - before < 1 * MIB);
+		/* 512 KiB of region and credits that no connection uses. */
+		before = in_use(self->a);
+		CHILD_CHECK(raw_serve_unmapped(&r, "credits", 65536, 8, DD_SERVE_ACCEPT, &s) == 0);
+		CHILD_CHECK(in_use(self->a) - before < memlock_used(&r) + SLACK);
 	}
 }
 
 /* Lists of connections, without end: each has its own, in the area. */
 TEST_F(limits, area_counts_against_memlock)
 {
-	int made = 0, err = 0;
 	struct dd_connect c;
 	long long before;
 	struct dd_serve s;
 	struct raw r, srv;
-	struct mem m;
+	int made = 0;
 
 	IN_CHILD {
-		be_user(self->a, 0, 8 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
+		be_user(self->a, 0, 8 * MIB, &r);
 		CHILD_CHECK(raw_open(&srv) == 0);
 		CHILD_CHECK(raw_serve_unmapped(&srv, "area", 512, 8, 0, &s) == 0);
-		before = group_value(self->a, "memory.current");
-		while (made < 500 && !err) {
-			CHILD_CHECK(raw_alloc(&r, PAGE, &m) == 0 ||
-				    (err = errno));
-			if (err)
-				break;
-			raw_connect_args(&c, "area", &m);
-			c.recv.length = PAGE;
-			c.send.region = 0;
-			c.send.length = c.send.offset = 0;
-			c.window = DD_WINDOW_MAX;
-			c.flags = DD_CONNECT_ANON;
-			if (raw_connect(&r, &c))
-				err = errno;
-			else
-				made++;
+		before = in_use(self->a);
+		while (!raw_join_receiver(&r, "area", DD_WINDOW_MAX, DD_CONNECT_ANON, &c)) {
 			CHILD_CHECK(memlock_used(&r) <= 8 * MIB);
+			CHILD_CHECK(++made < 500);
 		}
 		/* The user's limit, reached by the client or by the server. */
-		CHILD_CHECK(err == EDQUOT || err == ENOBUFS);
+		CHILD_CHECK(errno == EDQUOT || errno == ENOBUFS);
 		CHILD_CHECK(made > 10);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before <
-			    8 * MIB + SLACK);
-	}
-}
-
-TEST_F(limits, all_is_given_back)
-{
-	struct dd_serve s;
-	struct raw r, watch;
-	long long before;
-
-	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&watch) == 0);
-		before = memlock_used(&watch);
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_serve_unmapped(&r, "back", 65536, 8, 0, &s) == 0);
-		CHILD_CHECK(memlock_used(&watch) > before + 8 * MIB);
-		CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
-		raw_close(&r);
-		CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <=
-				     before + (long long)(128 * PAGE)));
+		CHILD_CHECK(in_use(self->a) - before < 8 * MIB + SLACK);
 	}
 }
 
 #define REFUSED	16384	/* connections of the service that is refused */
-
-static void soft_limit(long long bytes)
-{
-	struct rlimit l = { bytes, 64 * MIB };
-
-	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
-}
 
 /*
  * The limit is raised by a page at a time, so each page of the states and of the area's map is
@@ -354,8 +251,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 	struct dd_serve s;
 
 	IN_CHILD {
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&watch) == 0);
+		be_user(self->a, 0, 64 * MIB, &watch);
 		base = memlock_used(&watch);
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(raw_serve_unmapped(&r, "refused", REFUSED, 8, 0, &s) == 0);
@@ -367,7 +263,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 		for (at = base + 8 * REFUSED + 32 * (long long)PAGE;
 		     at < full - states + 1 * MIB; at += PAGE) {
 			CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <= base));
-			soft_limit(at);
+			limit(at, 64 * MIB);
 			CHILD_CHECK(raw_open(&r) == 0);
 			CHILD_CHECK(raw_serve_unmapped(&r, "refused", REFUSED, 8, 0,
 					      &s) == -1 && errno == EDQUOT);
@@ -386,8 +282,7 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 	int p[2], i;
 
 	IN_CHILD {
-		be_user(self->a, 0, 4 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
+		be_user(self->a, 0, 4 * MIB, &r);
 		before = memlock_used(&r);
 		CHILD_CHECK(pipe(p) == 0);
 		for (i = 0; i < 8; i++) {
@@ -404,8 +299,7 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 		CHILD_CHECK(WAIT_FOR(memlock_used(&r) <= with - 256 * KIB));
 		/* Each byte keeps one row of pages of the kernel's choice. */
 		CHILD_CHECK(memlock_used(&r) - before >= 8 * (long long)PAGE);
-		CHILD_CHECK(group_value(self->a, "memory.current") <
-			    memlock_used(&r) + SLACK);
+		CHILD_CHECK(in_use(self->a) < memlock_used(&r) + SLACK);
 		CHILD_ERR(EDQUOT, raw_alloc(&r, 4 * MIB - 8 * PAGE, &m2));
 		close(p[0]);
 		close(p[1]);
@@ -422,29 +316,13 @@ static pid_t start_server(const char *group, long long bytes, const char *name)
 	struct raw r;
 
 	if (!pid) {
-		be_user(group, 0, bytes);
-		CHILD_CHECK(raw_open(&r) == 0);
+		be_user(group, 0, bytes, &r);
 		CHILD_CHECK(raw_serve_unmapped(&r, name, 512, PAGE,
 				      DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY,
 				      &s) == 0);
-		child_report(ready);
-		pause();
-		_exit(1);
+		child_report_and_stay(ready);
 	}
 	return pid;
-}
-
-static int connect_once(const struct raw *r, const char *name,
-			struct dd_connect *c)
-{
-	struct mem m;
-
-	if (raw_alloc(r, PAGE, &m))
-		return -1;
-	raw_connect_args(c, name, &m);
-	c->recv.length = PAGE;
-	c->send = (struct dd_buf){};
-	return raw_connect(r, c);
 }
 
 /* A server without the means to accept: the client learns whose limit it is. */
@@ -458,9 +336,8 @@ TEST_F(limits, a_server_over_its_limit)
 	server = start_server(self->a, 4 * MIB, "poor");
 	ASSERT_LT(0, server);
 	IN_CHILD {
-		be_user(self->b, 1, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		while (made < 512 && !connect_once(&r, "poor", &c))
+		be_user(self->b, 1, 64 * MIB, &r);
+		while (made < 512 && !raw_join_receiver(&r, "poor", 1, 0, &c))
 			made++;
 		CHILD_CHECK(errno == ENOBUFS);
 		CHILD_CHECK(made > 0 && made < 100);
@@ -468,58 +345,34 @@ TEST_F(limits, a_server_over_its_limit)
 	kill_child(server);
 }
 
-/* What a client makes its server need is of the server's cgroup. */
+/* What a client makes its server need is of the server's cgroup, and so are direct rings. */
 TEST_F(limits, the_owners_cgroup_is_charged)
 {
-	pid_t server;
-	long long before;
-	struct dd_connect c;
-	int i;
+	enum { CONNS = 100, RINGS = 8 };
+	struct dd_connect c[CONNS];
+	long long before, mine;
 	struct raw r;
+	struct way w;
+	pid_t server;
+	int i;
 
 	server = start_server(self->a, 64 * MIB, "owner");
 	ASSERT_LT(0, server);
 	IN_CHILD {
-		be_user(self->b, 1, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		before = group_value(self->a, "memory.current");
-		/* 100 lists of 512 slots. */
-		for (i = 0; i < 100; i++)
-			CHILD_CHECK(connect_once(&r, "owner", &c) == 0);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before >
-			    5 * MIB);
-		CHILD_CHECK(group_value(self->b, "memory.current") < 5 * MIB);
-	}
-	kill_child(server);
-}
-
-/* Direct rings are of the receiver's area. */
-TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
-{
-	long long before, mine;
-	pid_t server;
-	struct way w[8];
-	int i;
-	struct raw r;
-
-	server = start_server(self->a, 64 * MIB, "rings");
-	ASSERT_LT(0, server);
-	IN_CHILD {
-		struct dd_connect cs[8];
-
-		be_user(self->b, 1, 64 * MIB);
-		CHILD_CHECK(raw_open(&r) == 0);
-		for (i = 0; i < 8; i++)
-			CHILD_CHECK(connect_once(&r, "rings", &cs[i]) == 0);
-		before = group_value(self->a, "memory.current");
-		mine = group_value(self->b, "memory.current");
+		be_user(self->b, 1, 64 * MIB, &r);
+		before = in_use(self->a);
+		/* Lists of 512 slots. */
+		for (i = 0; i < CONNS; i++)
+			CHILD_CHECK(raw_join_receiver(&r, "owner", 1, 0, &c[i]) == 0);
+		CHILD_CHECK(in_use(self->a) - before > 5 * MIB);
+		CHILD_CHECK(in_use(self->b) < 5 * MIB);
+		before = in_use(self->a);
+		mine = in_use(self->b);
 		/* 36 KiB each: 512 slots of 64 bytes, and a page. */
-		for (i = 0; i < 8; i++)
-			CHILD_CHECK(way_open(&r, cs[i].conn, &w[i]) == 0);
-		CHILD_CHECK(group_value(self->a, "memory.current") - before >=
-			    8 * 32 * KIB - 64 * KIB);
-		CHILD_CHECK(group_value(self->b, "memory.current") - mine <
-			    8 * 32 * KIB);
+		for (i = 0; i < RINGS; i++)
+			CHILD_CHECK(way_open(&r, c[i].conn, &w) == 0);
+		CHILD_CHECK(in_use(self->a) - before >= RINGS * 32 * KIB - 64 * KIB);
+		CHILD_CHECK(in_use(self->b) - mine < RINGS * 32 * KIB);
 	}
 	kill_child(server);
 }

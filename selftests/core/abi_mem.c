@@ -1,45 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One-sided memory on one node: PUT, GET, CAS, notes, and what refuses them.
+ * One-sided memory on one node: PUT, GET, CAS, notes, and what refuses them. Windows: which
+ * imports get them, and when they are hidden.
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "abi_mem.h"
+#include "exporter.h"
+#include "threads.h"
 
 #define LENGTH(a)	(sizeof(a) / sizeof((a)[0]))
-
-TEST_F(mem, import_describes_the_segment)
-{
-	EXPECT_EQ(MEM_LEN, self->i.length);
-	EXPECT_EQ(self->s.generation, self->i.generation);
-	EXPECT_EQ(MEM_LEN, cs(self)->peer_size);
-	EXPECT_EQ(MEM_WINDOW, cs(self)->window);
-	EXPECT_EQ(self->i.import, cs(self)->conn);
-}
-
-/* Also if other objects have an odd number of units between them. */
-TEST_F(mem, the_cell_of_an_import_is_within_a_page)
-{
-	struct dd_import_make i;
-	struct dd_list_make l;
-	__u32 at;
-	int n;
-
-	self->s.importers = 1000;
-	self->s.segment = self->s.generation = 0;
-	self->s.list = self->s.window = 0;
-	self->s.policy = DD_POLICY_NEVER;
-	strcpy((char *)self->s.key, "abi_mem_cells");
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	for (n = 0; n < 200; n++) {
-		ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &i));
-		at = i.state_unit * DD_UNIT % PAGE;
-		EXPECT_LE(at + sizeof(struct dd_mem_state), PAGE);
-		EXPECT_EQ(i.import, raw_state(&self->im, i.state_unit)->conn);
-		if (n % 50 == 25)
-			ASSERT_OK(mem_list(&self->im, &l));
-	}
-}
 
 #define BIG	(320 * 1024ul)
 
@@ -100,7 +69,7 @@ TEST_F(mem, get_refuses_memory_that_cannot_be_written)
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	EXPECT_ERR(EFAULT, get(self, page, 0, PAGE + 1));
 	/* A refused request is not counted. */
-	EXPECT_EQ(0, cs(self)->submitted);
+	EXPECT_EQ(0, self->cs->submitted);
 	memset(page, 0x5c, PAGE);
 	ASSERT_EQ(1, get(self, page, 0, 9));
 	/* What is not fetched stays as it was. */
@@ -109,41 +78,33 @@ TEST_F(mem, get_refuses_memory_that_cannot_be_written)
 	EXPECT_EQ(1, get(self, page, 0, PAGE));
 }
 
+/* Of four bytes, neither the other half of the word nor that of the operands takes part. */
 TEST_F(mem, cas_replaces_a_word_that_is_equal)
 {
-	__u64 *word = (__u64 *)(self->em.at + 8), *was = (__u64 *)self->imem.at;
+	static const struct {
+		__u32 len;
+		__u8 flags;
+		__u64 old, new, word, result;	/* the word was 5 */
+	} swaps[] = {
+		{ 8, 0, 5, 0x1234567890abcdef, 0x1234567890abcdef, 5 },
+		{ 8, 0, 5 | 1ull << 32, 7, 5, 5 },
+		{ 8, DD_SQE_STATUS, 5, 7, 7, 1 },
+		{ 8, DD_SQE_STATUS, 6, 7, 5, 2 },
+		{ 4, 0, 5 | 8ull << 32, 7 | 9ull << 32, 7, 5 | ~0ull << 32 },
+		{ 4, DD_SQE_STATUS, 6, 7, 5, 2 | ~0ull << 32 },
+	};
+	__u64 *word = (__u64 *)self->em.at, *result = (__u64 *)self->imem.at;
+	unsigned int i;
 
-	*word = 5;
-	ASSERT_EQ(1, cas(self, 8, 8, 5, 6, 0));
-	EXPECT_EQ(6, *word);
-	EXPECT_EQ(5, *was);
-	ASSERT_EQ(1, cas(self, 8, 8, 5, 7, 0));
-	EXPECT_EQ(6, *word);
-	EXPECT_EQ(6, *was);
-	ASSERT_EQ(1, cas(self, 8, 8, 6, 0x1234567890abcdef, DD_SQE_STATUS));
-	EXPECT_EQ(0x1234567890abcdef, *word);
-	EXPECT_EQ(1, *was);
-	ASSERT_EQ(1, cas(self, 8, 8, 6, 0, DD_SQE_STATUS));
-	EXPECT_EQ(0x1234567890abcdef, *word);
-	EXPECT_EQ(2, *was);
-}
-
-TEST_F(mem, cas_of_four_bytes_leaves_the_others)
-{
-	__u32 *word = (__u32 *)(self->em.at + 4), *was = (__u32 *)self->imem.at;
-
-	memset(self->em.at, 0xff, 12);
-	memset(was, 0xff, 12);
-	*word = 1;
-	/* The upper halves are not compared. */
-	ASSERT_EQ(1, cas(self, 4, 4, 1 | 8ull << 32, 2 | 9ull << 32, 0));
-	EXPECT_EQ(2, word[0]);
-	EXPECT_EQ(~0u, word[-1]);
-	EXPECT_EQ(~0u, word[1]);
-	EXPECT_EQ(1, was[0]);
-	EXPECT_EQ(~0u, was[1]);
-	ASSERT_EQ(1, cas(self, 4, 4, 2 | 8ull << 32, 3, DD_SQE_STATUS));
-	EXPECT_EQ(1, was[0]);
+	for (i = 0; i < LENGTH(swaps); i++) {
+		word[0] = word[2] = result[0] = ~0ull;
+		word[1] = 5;
+		ASSERT_EQ(1, cas(self, 8, swaps[i].len, swaps[i].old, swaps[i].new,
+				 swaps[i].flags));
+		EXPECT_EQ(swaps[i].word, word[1]);
+		EXPECT_EQ(swaps[i].result, result[0]);
+		EXPECT_EQ(~0ull, word[0] & word[2]);
+	}
 }
 
 TEST_F(mem, cas_stores_its_result_anywhere)
@@ -168,7 +129,7 @@ TEST_F(mem, cas_stores_its_result_anywhere)
 	sqe.src = (uintptr_t)page;
 	EXPECT_ERR(EFAULT, mem_op(&self->im, &self->i, &sqe));
 	EXPECT_EQ(12, *word);
-	EXPECT_EQ(1, cs(self)->submitted);
+	EXPECT_EQ(1, self->cs->submitted);
 	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
 	EXPECT_EQ(13, *word);
@@ -210,21 +171,8 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NOTE + 1);
 	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NONE);
 #undef BAD
-	EXPECT_EQ(0, cs(self)->submitted);
+	EXPECT_EQ(0, self->cs->submitted);
 	EXPECT_EQ(1, mem_op(&self->im, &self->i, &good));
-}
-
-TEST_F(mem, a_connection_has_no_get_or_cas)
-{
-	struct pair p;
-	struct dd_sqe sqe = {
-		.opcode = DD_OP_GET, .flags = DD_SQE_REGION, .len = 8,
-	};
-
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	sqe.region = p.cmem.id;
-	EXPECT_ERR(EOPNOTSUPP, raw_submit(&p.cl, p.c.state_unit, p.c.conn, &sqe));
-	pair_close(&p);
 }
 
 TEST_F(mem, bounds_are_those_of_the_segment)
@@ -279,57 +227,7 @@ TEST_F(mem, rights_are_asked_for_each_operation)
 	EXPECT_EQ(1, info.total);
 }
 
-TEST_F(mem, an_import_needs_the_rights_of_the_segment)
-{
-	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_get");
-	struct dd_import_make i;
-
-	s.rights = DD_RIGHT_GET;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_ERR(EACCES, mem_import(&self->im, &s, DD_RIGHT_GET | DD_RIGHT_PUT, &i));
-	EXPECT_ERR(EACCES, mem_import(&self->im, &s, DD_RIGHT_CAS, &i));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
-}
-
-TEST_F(mem, policy_decides_on_notes)
-{
-	__u64 word = 9;
-	struct dd_note n;
-
-	ASSERT_EQ(1, put(self, &word, 16, 8, 0));
-	EXPECT_FALSE(take(self, &n));
-	ASSERT_EQ(1, put(self, &word, 16, 8, DD_SQE_NOTIFY));
-	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(self->s.segment, n.conn);
-	EXPECT_EQ(self->s.cookie, n.cookie);
-	EXPECT_EQ(DD_NOTE_DATA, n.type);
-	EXPECT_EQ(DD_OP_PUT, n.op);
-	EXPECT_EQ(self->i.node, n.node);
-	EXPECT_EQ(16, n.offset);
-	EXPECT_EQ(8, n.len);
-	EXPECT_EQ(9, n.word);
-	EXPECT_EQ(7, n.tag);
-	EXPECT_EQ(2, n.msgid);
-	ASSERT_EQ(1, cas(self, 16, 8, 9, 10, DD_SQE_NOTIFY));
-	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(DD_OP_CAS, n.op);
-	EXPECT_EQ(9, n.word);
-
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY,
-			  DD_POLICY_ALWAYS, 0, 0));
-	ASSERT_EQ(1, put(self, &word, 0, 0, 0));
-	ASSERT_TRUE(take(self, &n));
-	ASSERT_EQ(1, cas(self, 16, 8, 0, 0, 0));
-	ASSERT_TRUE(take(self, &n));
-	ASSERT_EQ(1, get(self, &word, 0, 8));
-	EXPECT_FALSE(take(self, &n));
-
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY,
-			  DD_POLICY_NEVER, 0, 0));
-	ASSERT_EQ(1, put(self, &word, 16, 8, DD_SQE_NOTIFY));
-	EXPECT_FALSE(take(self, &n));
-}
-
+/* From other memory, and from a region where it crosses a page. */
 TEST_F(mem, a_note_brings_its_payload)
 {
 	struct dd_sqe sqe = {
@@ -340,26 +238,19 @@ TEST_F(mem, a_note_brings_its_payload)
 	struct dd_note n;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(bytes); i++)
-		bytes[i] = i + 1;
+	pattern(bytes, sizeof(bytes), 1);
+	memcpy(self->imem.at + sqe.src, bytes, sizeof(bytes));
 	for (i = 0; i <= sizeof(bytes); i += 8) {
 		ASSERT_EQ(1, mem_note(&self->im, &self->i, bytes, i));
 		ASSERT_TRUE(take(self, &n));
-		EXPECT_EQ(self->s.segment, n.conn);
-		EXPECT_EQ(self->s.cookie, n.cookie);
-		EXPECT_EQ(DD_NOTE_DATA, n.type);
-		EXPECT_EQ(DD_OP_NOTE, n.op);
-		EXPECT_EQ(0, n.offset);
 		EXPECT_EQ(i, n.len);
 		EXPECT_EQ(9, n.tag);
-		EXPECT_EQ(cs(self)->done, n.msgid);
+		EXPECT_EQ(self->cs->done, n.msgid);
 		EXPECT_EQ(0, memcmp(n.payload, bytes, i));
 	}
-	memcpy(self->imem.at + PAGE - 5, bytes, sizeof(bytes));
 	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
 	ASSERT_TRUE(take(self, &n));
 	EXPECT_EQ(0, memcmp(n.payload, bytes, sizeof(bytes)));
-	EXPECT_EQ(0, *(__u64 *)self->em.at);
 }
 
 TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
@@ -374,7 +265,7 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	for (k = 0; k < MEM_WINDOW; k++)
 		ASSERT_EQ(1, mem_note(&self->im, &self->i, "note", 4));
 	EXPECT_ERR(EAGAIN, mem_note(&self->im, &self->i, "more", 4));
-	EXPECT_EQ(MEM_WINDOW, cs(self)->submitted);
+	EXPECT_EQ(MEM_WINDOW, self->cs->submitted);
 	for (k = 0; k < MEM_WINDOW; k++) {
 		ASSERT_TRUE(take(self, &n));
 		EXPECT_EQ(0, memcmp(n.payload, "note", 4));
@@ -388,7 +279,7 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	EXPECT_ERR(EBUSY, mem_note(&self->im, &self->i, "more", 4));
 	while (take(self, &n))
 		EXPECT_EQ(DD_OP_PUT, n.op);
-	EXPECT_EQ(cs(self)->submitted, cs(self)->done);
+	EXPECT_EQ(self->cs->submitted, self->cs->done);
 
 	EXPECT_ERR(ERANGE, mem_note(&self->im, &self->i, self->em.at, DD_PAYLOAD_MAX + 1));
 	EXPECT_ERR(EFAULT, mem_note(&self->im, &self->i, (void *)8, 4));
@@ -400,9 +291,9 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	sqe.meta_count = 0;
 	sqe.flags |= DD_SQE_NOTIFY;
 	EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	ASSERT_OK(inhibit(self, true));
 	EXPECT_ERR(EACCES, mem_note(&self->im, &self->i, "note", 4));
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
+	ASSERT_OK(inhibit(self, false));
 	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, DD_POLICY_NEVER,
 			  0, 0));
 	EXPECT_ERR(EACCES, mem_note(&self->im, &self->i, "note", 4));
@@ -412,28 +303,6 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 	EXPECT_ERR(EACCES, mem_note(&self->im, &i, "note", 4));
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
 	EXPECT_ERR(ESTALE, mem_note(&self->im, &self->i, "note", 4));
-}
-
-TEST_F(mem, a_full_list_withholds_one_note)
-{
-	__u64 word = 1;
-	struct dd_note n;
-	int i;
-
-	for (i = 0; i < MEM_WINDOW; i++)
-		ASSERT_EQ(1, put(self, &word, 0, 8, DD_SQE_NOTIFY));
-	ASSERT_EQ(1, put(self, &word, 8, 8, DD_SQE_NOTIFY));
-	EXPECT_EQ(MEM_WINDOW + 1, cs(self)->sent);
-	EXPECT_EQ(MEM_WINDOW, cs(self)->done);
-	EXPECT_ERR(EBUSY, put(self, &word, 16, 8, 0));
-	EXPECT_ERR(EBUSY, get(self, &word, 0, 8));
-	EXPECT_ERR(EBUSY, cas(self, 0, 8, 1, 2, 0));
-	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(MEM_WINDOW + 1, cs(self)->done);
-	EXPECT_EQ(1, cas(self, 0, 8, 1, 2, 0));
-	for (i = 0; i < MEM_WINDOW; i++)
-		ASSERT_TRUE(take(self, &n));
-	EXPECT_FALSE(take(self, &n));
 }
 
 TEST_F(mem, a_withheld_note_survives_the_end_of_both_sides)
@@ -449,6 +318,190 @@ TEST_F(mem, a_withheld_note_survives_the_end_of_both_sides)
 	for (i = 0; i <= MEM_WINDOW; i++)
 		ASSERT_TRUE(take(self, &n));
 	EXPECT_FALSE(take(self, &n));
+}
+
+/* ---- windows --------------------------------------------------------------- */
+
+#define MAPS	8	/* of a window at a time */
+
+/* Each mapping costs the process that hides the window. */
+TEST_F(mem, mappings_of_a_window_are_limited)
+{
+	struct dd_direct d, again = { .size = sizeof(again), .conn = self->i.import };
+	char *at, *cas;
+	void *last;
+	int n;
+
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
+	for (n = 1; n < MAPS; n++)
+		ASSERT_NE(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	EXPECT_EQ(ENOMEM, errno);
+	ASSERT_OK(munmap(at, d.block_size));
+	last = raw_map(&self->im, d.block, d.block_size, PROT_READ);
+	EXPECT_NE(MAP_FAILED, last);
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->im, d.block, d.block_size, PROT_READ));
+	/* The other window has a limit of its own. */
+	EXPECT_NE(MAP_FAILED, raw_map(&self->im, d.notes, d.block_size, PROT_READ));
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_DIRECT, &again));
+	EXPECT_EQ(d.block, again.block);
+	EXPECT_EQ(d.notes, again.notes);
+	again.flags = DD_DIRECT_DROP;
+	EXPECT_ERR(EINVAL, raw_ioctl(&self->im, DD_IOC_DIRECT, &again));
+}
+
+TEST_F(mem, rules_decide_on_windows)
+{
+	static const struct {
+		int err;
+		__u32 rights, flags;
+		__u64 offset, length;
+		bool cas;	/* a window for swaps, too */
+	} rules[] = {
+		{ EACCES, DD_RIGHT_PUT, 0, 0, MEM_LEN },
+		{ EACCES, DD_RIGHT_PUT | DD_RIGHT_CAS, 0, 0, MEM_LEN },
+		{ EACCES, DD_RIGHTS, DD_SEGMENT_NODIRECT, 0, MEM_LEN },
+		{ EACCES, DD_RIGHTS, DD_SEGMENT_REDIRECT, 0, MEM_LEN },
+		{ EOPNOTSUPP, DD_RIGHTS, 0, 0, PAGE + 4 },
+		{ EOPNOTSUPP, DD_RIGHTS, 0, 4, PAGE },
+		{ 0, DD_RIGHT_PUT | DD_RIGHT_GET, 0, 0, MEM_LEN },
+		{ 0, DD_RIGHT_GET | DD_RIGHT_CAS, 0, 0, MEM_LEN },
+		{ 0, DD_RIGHTS, DD_SEGMENT_WHOLE_PAGES_OK, PAGE + 4, PAGE, true },
+	};
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct dd_direct d;
+	char *at, *cas;
+	size_t n;
+
+	for (n = 0; n < LENGTH(rules); n++) {
+		s = mem_segment(&self->em, "rule");
+		s.flags = rules[n].flags;
+		s.offset = rules[n].offset;
+		s.length = rules[n].length;
+		ASSERT_OK(mem_export(&self->ex, &s));
+		ASSERT_OK(mem_import(&self->im, &s, rules[n].rights, &i));
+		if (rules[n].err) {
+			EXPECT_ERR(rules[n].err, mem_windows(&self->im, &i, &d, &at, &cas));
+		} else {
+			ASSERT_OK(mem_windows(&self->im, &i, &d, &at, &cas));
+			EXPECT_EQ(rules[n].offset % PAGE, d.start);
+			EXPECT_EQ(rules[n].length + (d.start ? PAGE : 0), d.block_size);
+			EXPECT_EQ(rules[n].cas, cas != NULL);
+			/* Read-only: also later. */
+			EXPECT_EQ(rules[n].rights & DD_RIGHT_PUT ? 0 : -1,
+				  mprotect(at, PAGE, PROT_READ | PROT_WRITE));
+		}
+		ASSERT_OK(mem_end(&self->ex, s.segment));
+		ASSERT_OK(mem_end(&self->im, i.import));
+	}
+}
+
+/* Each step, and the number of the window then: 0 if it is hidden. */
+TEST_F(mem, windows_are_hidden_and_shown)
+{
+	static const struct {
+		__u32 what;
+		int value, ring;
+	} steps[] = {
+		{ DD_SEGMENT_INHIBIT, 1, 0 }, { DD_SEGMENT_INHIBIT, 0, 1 },
+		{ DD_SEGMENT_POLICY, DD_POLICY_ALWAYS, 0 }, { DD_SEGMENT_INHIBIT, 1, 0 },
+		{ DD_SEGMENT_POLICY, DD_POLICY_NEVER, 0 }, { DD_SEGMENT_INHIBIT, 0, 2 },
+		{ 0 },	/* the end of the segment */
+	};
+	struct dd_direct d;
+	char *at, *cas;
+	__u64 *word;
+	size_t n;
+
+	ASSERT_OK(inhibit(self, true));
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
+	word = (__u64 *)cas;
+	for (n = 0; n < LENGTH(steps); n++) {
+		self->em.at[0] = 0;
+		ASSERT_OK(steps[n].what ? mem_ctl(&self->ex, self->s.segment, steps[n].what,
+						  steps[n].value, 0, 0) :
+					  mem_end(&self->ex, self->s.segment));
+		EXPECT_EQ(steps[n].ring, self->cs->ring);
+		EXPECT_EQ(steps[n].ring ? 0 : DD_DIRECT_GONE, word[3]);
+		at[0] = 1;
+		EXPECT_EQ(steps[n].ring != 0, self->em.at[0]);
+		if (steps[n].ring)
+			EXPECT_EQ(1, cas[0]);
+	}
+	EXPECT_ERR(ESTALE, raw_ioctl(&self->im, DD_IOC_DIRECT,
+				     (&(struct dd_direct){ .size = sizeof(d),
+							   .conn = self->i.import })));
+}
+
+/* Import with windows, and end that. */
+static bool come_and_go(void *arg)
+{
+	FIXTURE_DATA(mem) *self = arg;
+	struct dd_import_make i;
+	struct dd_direct d;
+	char *at, *cas;
+
+	return !mem_import(&self->im, &self->s, DD_RIGHTS, &i) &&
+	       !mem_windows(&self->im, &i, &d, &at, &cas) && !mem_end(&self->im, i.import) &&
+	       !munmap(at, d.block_size) && !munmap(cas, d.block_size);
+}
+
+/* The exporter does not keep importers from coming and going while it hides windows. */
+TEST_F(mem, all_windows_are_hidden_while_importers_come_and_go)
+{
+	struct dd_import_make i[4];
+	int rounds = dd_count(300), n, k;
+	struct dd_direct d;
+	char *at[4], *cas;
+	struct loop l;
+
+	for (n = 0; n < 4; n++) {
+		ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &i[n]));
+		ASSERT_OK(mem_windows(&self->im, &i[n], &d, &at[n], &cas));
+	}
+	ASSERT_TRUE(loop_begin(&l, come_and_go, self));
+	for (k = 1; k <= 2 * rounds; k++) {
+		ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, k % 2, 0, 0));
+		for (n = 0; n < 4; n++)
+			ASSERT_EQ(k % 2, raw_state(&self->im, i[n].state_unit)->ring == 0);
+		for (n = 0; n < 4; n++)
+			at[n][n] = k;
+		if (k % 2)
+			ASSERT_EQ(0, memcmp(self->em.at, "\0\0\0", 4));
+		memset(self->em.at, 0, 4);
+		sched_yield();
+	}
+	EXPECT_EQ(0, loop_end(&l));
+}
+
+/* Pages of the exporter's own memory are shown as those of the device are. */
+TEST_F(mem, pinned_memory_has_windows)
+{
+	char *own = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)own,
+				   .length = 2 * PAGE };
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct dd_direct d;
+	char *at, *cas;
+
+	ASSERT_NE(MAP_FAILED, own);
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_REGION_PIN, &p));
+	s = mem_segment(&(struct mem){ .id = p.region, .len = 2 * PAGE }, "abi_mem_pin");
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &i));
+	ASSERT_OK(mem_windows(&self->im, &i, &d, &at, &cas));
+	memset(at, 0x44, 2 * PAGE);
+	EXPECT_EQ(0x44, own[0]);
+	EXPECT_EQ(0x44, own[2 * PAGE - 1]);
+	/* The pages stay after the exporter has unmapped and unpinned them. */
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, p.region));
+	ASSERT_EQ(0, munmap(own, 2 * PAGE));
+	EXPECT_EQ(0x44, at[PAGE]);
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	EXPECT_EQ(0, at[PAGE]);
 }
 
 DD_TEST_MAIN

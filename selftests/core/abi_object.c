@@ -45,76 +45,6 @@ TEST_F(object, unknown_ioctls_are_enotty)
 	}
 }
 
-TEST_F(object, read_and_write_are_refused)
-{
-	char c = 0;
-
-	EXPECT_EQ(-1, read(self->p.srv.fd, &c, 1));
-	EXPECT_EQ(-1, write(self->p.srv.fd, &c, 1));
-	EXPECT_EQ(-1, pread(self->p.srv.fd, &c, 1, 1 << 20));
-}
-
-/* --- lists grow ------------------------------------------------------------*/
-
-#define TRACING		"/sys/kernel/tracing/"
-
-static int trace_put(const char *file, const char *text, int flags)
-{
-	char path[128];
-	int fd, ok;
-
-	snprintf(path, sizeof(path), TRACING "%s", file);
-	fd = open(path, O_WRONLY | flags);
-	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-	close(fd);
-	return ok ? 0 : -1;
-}
-
-static int trace_hits(const char *word)
-{
-	FILE *f = fopen(TRACING "trace", "r");
-	char line[512];
-	int n = 0;
-
-	while (f && fgets(line, sizeof(line), f))
-		n += line[0] != '#' && strstr(line, word);
-	if (!f)
-		return -1;
-	fclose(f);
-	return n;
-}
-
-/* Any user can make a list grow: growth must not interrupt all CPUs. */
-TEST_F(object, growth_interrupts_no_other_cpu)
-{
-	struct pair *p = &self->p;
-	struct dd_connect c;
-	char filter[64];
-	__u64 geometry;
-	struct mem m;
-	int i;
-
-	if (trace_put("kprobe_events", "p:dd_expedited synchronize_rcu_expedited",
-		      O_APPEND))
-		SKIP(return, "this kernel has no kprobes to trace with");
-	snprintf(filter, sizeof(filter), "common_pid == %d", gettid());
-	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/filter", filter, 0));
-	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/enable", "1", 0));
-	geometry = raw_list(&p->cl, p->c.list_unit)->geometry;
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
-		raw_connect_args(&c, p->name, &m);
-		c.flags = DD_CONNECT_LIST;
-		c.list = p->c.list;
-		c.window = 16;
-		ASSERT_EQ(0, raw_connect(&p->cl, &c));
-	}
-	EXPECT_NE(geometry, raw_list(&p->cl, p->c.list_unit)->geometry);
-	EXPECT_EQ(0, trace_hits("dd_expedited"));
-	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/enable", "0", 0));
-	EXPECT_EQ(0, trace_put("kprobe_events", "-:dd_expedited", O_APPEND));
-}
-
 /* --- ids -------------------------------------------------------------------*/
 
 #define EXPECT_NO_ID(r, kind, name) do {				\
@@ -234,25 +164,14 @@ TEST_F(object, a_region_in_use_is_not_freed)
 TEST_F(object, names)
 {
 	struct dd_serve s;
-	struct dd_connect c;
 	int i;
 
-	raw_serve_args(&s, "", 1, &self->spare);
-	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-	memset(s.name, 'x', sizeof(s.name));
-	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-	raw_connect_args(&c, "", &self->spare);
-	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
-	memset(c.name, 'x', sizeof(c.name));
-	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
-
-	/*
-	 * The longest name, and another service with a name one byte shorter.
-	 */
-	s.name[DD_NAME_MAX] = 0;
-	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
-	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
-	for (i = 1; i < DD_NAME_MAX; i += 13) {
+	SERVE_ERR(EINVAL, "");
+	CONNECT_ERR(EINVAL, "");
+	/* Without an end. */
+	SERVE_ERR(EINVAL, "", memset(args.name, 'x', sizeof(args.name)));
+	CONNECT_ERR(EINVAL, "", memset(args.name, 'x', sizeof(args.name)));
+	for (i = DD_NAME_MAX; i > 0; i -= 13) {
 		raw_serve_args(&s, "", 1, &self->spare);
 		memset(s.name, 'y', i);
 		EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
@@ -262,23 +181,18 @@ TEST_F(object, names)
 
 TEST_F(object, limits_of_a_service)
 {
-	static const __u32 bad[] = { 0, DD_MAXCONN_MAX + 1, 0x80000000,
-				     0xffffffff };
+	static const struct { __u32 maxconn, window; } bad[] = {
+		{ 0, 1 }, { DD_MAXCONN_MAX + 1, 1 }, { 0x80000000, 1 }, { 0xffffffff, 1 },
+		{ 1, DD_WINDOW_MAX + 1 }, { 1, 0x80000000 }, { 1, 0xffffffff },
+		/* More than blocks of 8 bytes. */
+		{ 4 * PAGE / 8 + 1, 1 },
+	};
 	struct dd_serve s;
-	int i;
 
-	for (i = 0; i < 4; i++) {
-		SERVE_ERR(EINVAL, "limits", args.maxconn = bad[i]);
-		if (i) {
-			SERVE_ERR(EINVAL, "limits",
-				    args.window = i == 1 ? DD_WINDOW_MAX + 1 : bad[i]);
-		}
-	}
-	/* More blocks than 8 bytes for each. */
-	raw_serve_args(&s, "limits", PAGE / 8 + 1, &self->spare);
-	s.recv.length = PAGE;
-	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-	s.maxconn = PAGE / 8;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		SERVE_ERR(EINVAL, "limits", args.maxconn = bad[i].maxconn;
+			  args.window = bad[i].window);
+	raw_serve_args(&s, "limits", 4 * PAGE / 8, &self->spare);
 	s.window = DD_WINDOW_MAX;
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
 	EXPECT_EQ(8, s.recv_block);
@@ -320,24 +234,6 @@ TEST_F(object, arguments_of_connect)
 	/* A process may connect to itself. */
 	raw_connect_args(&c, self->p.name, &self->spare);
 	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
-}
-
-TEST_F(object, list_info_counts_users)
-{
-	struct dd_list_info i = { .size = sizeof(i), .list = self->p.s.list };
-	struct dd_serve s;
-
-	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_LIST_INFO, &i));
-	EXPECT_EQ(self->p.s.list_unit, i.list_unit);
-	EXPECT_LT(0, i.users);
-	raw_serve_args(&s, "b", 1, &self->spare);
-	s.list = self->p.s.list;
-	s.flags = DD_SERVE_LIST;
-	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
-	__u32 before = i.users;
-
-	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_LIST_INFO, &i));
-	EXPECT_EQ(before + 1, i.users);
 }
 
 TEST_F(object, conn_list_addresses)

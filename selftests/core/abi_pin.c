@@ -6,7 +6,6 @@
  */
 #include "dd_harness.h"
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include "mem.h"
 
 /* A context that imports the segments that the tests export in @ex. */
@@ -97,11 +96,12 @@ TEST_F(pin, memory_is_reached_where_it_is)
 TEST_F(pin, a_message_crosses_pages)
 {
 	static char data[3 * PAGE];
+	int n;
 
-	/* The pages are not adjacent: every second one is another mapping. */
 	memset(data, 0x3c, sizeof(data));
-	ASSERT_EQ(self->at + PAGE, mmap(self->at + PAGE, PAGE, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	/* Allocated in descending order, they are hardly adjacent. */
+	for (n = 3; n >= 0; n--)
+		self->at[n * PAGE] = 0;
 	ASSERT_OK(share(self, self->at + 4, MEM_LEN - 4));
 	ASSERT_EQ(1, mem_put(&self->im, &self->i, data, 1, sizeof(data), 0));
 	EXPECT_EQ(0, memcmp(self->at + 5, data, sizeof(data)));
@@ -109,25 +109,13 @@ TEST_F(pin, a_message_crosses_pages)
 	EXPECT_EQ(0, self->at[5 + sizeof(data)]);
 }
 
-TEST_F(pin, shared_and_huge_memory_can_be_pinned)
+TEST_F(pin, shared_memory_can_be_pinned)
 {
-	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	size_t big = 4 << 20;
-	char *huge = mmap(NULL, big, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *shared = shared_memory(PAGE);
 
-	ASSERT_NE(MAP_FAILED, shared);
 	ASSERT_OK(share(self, shared, PAGE));
 	ASSERT_EQ(1, store(self, 0, 9));
 	EXPECT_EQ(9, *(__u64 *)shared);
-	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-
-	ASSERT_NE(MAP_FAILED, huge);
-	madvise(huge, big, MADV_HUGEPAGE);
-	ASSERT_OK(share(self, huge, big));
-	ASSERT_EQ(1, store(self, (3 << 20) - 4, 0x0102030405060708));
-	EXPECT_EQ(0, memcmp(huge + (3 << 20) - 4, &(__u64){ 0x0102030405060708 }, 8));
 }
 
 #define HUGE	(2ul << 20)
@@ -160,7 +148,6 @@ TEST_F(pin, pages_of_hugetlb_are_reached_after_their_unmapping)
 	ASSERT_EQ(0, munmap(at, HUGE));
 	EXPECT_EQ(0x0102030405060708, load(self, HUGE / 2 - 4));
 	EXPECT_EQ('x', window[HUGE - 1]);
-	munmap(window, d.block_size);
 }
 
 /* KiB of transparent huge pages of this process. */
@@ -178,18 +165,29 @@ static long huge_pages(void)
 	return n;
 }
 
+/* Memory that begins with a huge page; NULL if there is none. */
+static char *huge_page(size_t len)
+{
+	char *at = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	long before = huge_pages();
+	size_t i;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	at = (char *)(((uintptr_t)at + HUGE - 1) & -HUGE);
+	if (madvise(at, len, MADV_HUGEPAGE))
+		return NULL;
+	for (i = 0; i < len; i += HUGE)
+		at[i] = 1;
+	return huge_pages() < before + (long)(len >> 10) ? NULL : at;
+}
+
 TEST_F(pin, a_huge_page_is_pinned_and_partly_unmapped)
 {
-	char *at = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	long before = huge_pages();
+	char *at = huge_page(HUGE);
 
-	ASSERT_NE(MAP_FAILED, at);
-	at = (char *)(((uintptr_t)at + HUGE - 1) & -HUGE);
-	if (madvise(at, HUGE, MADV_HUGEPAGE))
-		DD_SKIP("no transparent huge pages in this kernel");
-	at[0] = 1;
-	if (huge_pages() < before + (long)(HUGE >> 10))
+	if (!at)
 		DD_SKIP("no huge page is free");
 	ASSERT_OK(share(self, at, HUGE));
 	at[PAGE] = 2;
@@ -240,6 +238,7 @@ TEST_F(pin, other_memory_is_refused)
 TEST_F(pin, it_is_charged_until_it_ends)
 {
 	struct dd_region_pin p;
+	int n;
 
 	ASSERT_OK(pin(&self->ex, self->at, MEM_LEN, &p));
 	EXPECT_LE(self->used + (long long)MEM_LEN, memlock_used(&self->ex));
@@ -249,30 +248,41 @@ TEST_F(pin, it_is_charged_until_it_ends)
 	raw_close(&self->ex);
 	ASSERT_OK(raw_open(&self->ex));
 	ASSERT_SOON(memlock_used(&self->ex) <= self->used);
+	/* A segment keeps the pages; its end frees them. */
+	for (n = 0; n < 20; n++) {
+		ASSERT_OK(share(self, self->at, MEM_LEN));
+		EXPECT_LE(self->used + (long long)MEM_LEN, memlock_used(&self->ex));
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		EXPECT_GE(self->used + (long long)MEM_LEN, memlock_used(&self->ex));
+		ASSERT_OK(mem_end(&self->im, self->i.import));
+	}
+}
+
+/* A context whose user can lock @bytes. */
+static void limited(struct raw *r, rlim_t bytes)
+{
+	const struct rlimit few = { bytes, bytes };
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &few) == 0);
+	CHILD_CHECK(become_user(BOB) == 0);
+	CHILD_CHECK(raw_open(r) == 0);
 }
 
 TEST_F(pin, the_limit_of_locked_memory_counts)
 {
-	pid_t pid = fork_child();
+	struct dd_region_pin p;
+	struct raw r;
+	int n;
 
-	if (!pid) {
-		const struct rlimit few = { 5 * PAGE, 5 * PAGE };
-		struct dd_region_pin p;
-		struct raw r;
-		int n;
-
-		CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &few) == 0);
-		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(pin(&r, self->at, MEM_LEN, &p) == -1 && errno == EDQUOT);
+	IN_CHILD {
+		limited(&r, 5 * PAGE);
+		CHILD_ERR(EDQUOT, pin(&r, self->at, MEM_LEN, &p));
 		/* What has been unpinned does not count any more. */
 		for (n = 0; n < 200; n++) {
 			CHILD_CHECK(pin(&r, self->at, 3 * PAGE, &p) == 0);
 			CHILD_CHECK(raw_op(&r, DD_IOC_REGION_FREE, p.region) == 0);
 		}
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 TEST_F(pin, the_device_neither_maps_it_nor_serves_in_it)
@@ -312,20 +322,14 @@ TEST_F(pin, it_outlives_its_mapping)
 
 TEST_F(pin, a_child_gets_a_copy)
 {
-	pid_t pid;
-
 	*(__u64 *)self->at = 1;
 	ASSERT_OK(share(self, self->at, MEM_LEN));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(*(__u64 *)self->at == 1);
 		*(__u64 *)self->at = 99;
 		/* The import and the region belong to the parent. */
-		CHILD_CHECK(raw_op(&self->im, DD_IOC_DOORBELL, self->i.import) == -1 &&
-			    errno == ESTALE);
-		_exit(0);
+		CHILD_ERR(ESTALE, raw_op(&self->im, DD_IOC_DOORBELL, self->i.import));
 	}
-	ASSERT_CHILD_OK(pid);
 	/* The parent still has the page that is pinned. */
 	ASSERT_EQ(1, store(self, 0, 2));
 	EXPECT_EQ(2, *(__u64 *)self->at);
@@ -376,7 +380,6 @@ TEST_F(pin, an_address_is_compared_with_what_is_mapped)
 	struct dd_region_pin p;
 	struct mem m;
 	char *moved;
-	pid_t pid;
 
 	ASSERT_OK(pin(&self->ex, self->at + 8, MEM_LEN - 8, &p));
 	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
@@ -386,12 +389,9 @@ TEST_F(pin, an_address_is_compared_with_what_is_mapped)
 	EXPECT_ERR(ENOENT, check(&self->im, p.region, self->at, 1));
 	EXPECT_ERR(EFAULT, check(&self->ex, p.region, self->at, -1ul));
 	/* The same pages, after fork() and with other protection. */
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		self->at[0] = 1;
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
 	ASSERT_EQ(0, mprotect(self->at, MEM_LEN, PROT_READ));
 	ASSERT_OK(check(&self->ex, p.region, self->at, MEM_LEN));
@@ -488,24 +488,6 @@ TEST_F(pin, a_request_by_address_uses_what_is_mapped_there)
 
 /* ---- what a pin keeps is charged ------------------------------------------- */
 
-/* Memory that begins with a huge page; NULL if there is none. */
-static char *huge_page(size_t len)
-{
-	char *at = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
-	long before = huge_pages();
-	size_t i;
-
-	if (at == MAP_FAILED)
-		return NULL;
-	at = (char *)(((uintptr_t)at + HUGE - 1) & -HUGE);
-	if (madvise(at, len, MADV_HUGEPAGE))
-		return NULL;
-	for (i = 0; i < len; i += HUGE)
-		at[i] = 1;
-	return huge_pages() < before + (long)(len >> 10) ? NULL : at;
-}
-
 TEST_F(pin, a_huge_page_is_charged_whole_and_once)
 {
 	char *at = huge_page(2 * HUGE);
@@ -536,30 +518,23 @@ TEST_F(pin, a_huge_page_is_charged_whole_and_once)
 
 TEST_F(pin, the_limit_counts_huge_pages_whole)
 {
-	pid_t pid;
+	struct dd_region_pin p;
+	long long used;
+	struct raw r;
+	char *at;
 
 	if (!huge_page(HUGE))
 		DD_SKIP("no huge page is free");
-	pid = fork_child();
-	if (!pid) {
-		const struct rlimit few = { 2 * HUGE + HUGE / 2, 2 * HUGE + HUGE / 2 };
-		char *at = huge_page(4 * HUGE);
-		struct dd_region_pin p;
-		long long used;
-		struct raw r;
-
+	IN_CHILD {
+		at = huge_page(4 * HUGE);
 		CHILD_CHECK(at);
-		CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &few) == 0);
-		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(raw_open(&r) == 0);
+		limited(&r, 2 * HUGE + HUGE / 2);
 		used = memlock_used(&r);
 		CHILD_CHECK(pin(&r, at, 2 * HUGE, &p) == 0);
-		CHILD_CHECK(pin(&r, at + 2 * HUGE, 1, &p) == -1 && errno == EDQUOT);
-		CHILD_CHECK(pin(&r, at + 2 * HUGE - PAGE, 2 * PAGE, &p) == -1 && errno == EDQUOT);
+		CHILD_ERR(EDQUOT, pin(&r, at + 2 * HUGE, 1, &p));
+		CHILD_ERR(EDQUOT, pin(&r, at + 2 * HUGE - PAGE, 2 * PAGE, &p));
 		CHILD_CHECK(memlock_used(&r) <= used + 2 * (long long)HUGE + 2 * PAGE);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 DD_TEST_MAIN

@@ -4,48 +4,19 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "dd_harness.h"
+#include "exporter.h"
 #include <poll.h>
-#include <pthread.h>
-#include <sys/wait.h>
-#include "mem.h"
+#include "threads.h"
 
-/* A segment with a list, its importer, and a descriptor of the list. */
-FIXTURE(fd) {
-	struct raw ex, im;
-	struct mem em;
-	struct dd_list_make list;
-	struct dd_segment_make s;
-	struct dd_import_make i;
-	int fd;
-};
-
-FIXTURE_SETUP(fd)
+/* A descriptor of the list of the segment. */
+static int list_fd(FIXTURE_DATA(mem) *self)
 {
-	ASSERT_OK(raw_start(&self->ex, MEM_LEN, &self->em));
-	ASSERT_OK(raw_open(&self->im));
-	ASSERT_OK(mem_list(&self->ex, &self->list));
-	self->s = mem_segment(&self->em, "abi_read");
-	self->s.list = self->list.list;
-	self->s.window = MEM_WINDOW;
-	self->s.policy = DD_POLICY_ALWAYS;
-	self->s.cookie = 0xc0ffee;
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &self->i));
-	self->fd = raw_op(&self->ex, DD_IOC_LIST_FD, self->list.list);
-	ASSERT_LE(0, self->fd);
+	return raw_op(&self->ex, DD_IOC_LIST_FD, self->list.list);
 }
 
-FIXTURE_TEARDOWN(fd)
+static int note(FIXTURE_DATA(mem) *self, __u64 dst)
 {
-	close(self->fd);
-	raw_close(&self->im);
-	raw_close(&self->ex);
-}
-
-static int put(FIXTURE_DATA(fd) *self, __u64 dst)
-{
-	return mem_put(&self->im, &self->i, "12345678", dst, 8, 0);
+	return put(self, "12345678", dst, 8, DD_SQE_NOTIFY);
 }
 
 static bool readable(int fd)
@@ -60,85 +31,65 @@ static void nonblocking(int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-TEST_F(fd, a_record_describes_a_message)
-{
-	struct dd_list_record rec;
-
-	EXPECT_FALSE(readable(self->fd));
-	ASSERT_EQ(1, put(self, 24));
-	EXPECT_TRUE(readable(self->fd));
-	ASSERT_EQ(sizeof(rec), read(self->fd, &rec, sizeof(rec)));
-	EXPECT_EQ(0xc0ffee, rec.cookie);
-	EXPECT_EQ(24, rec.offset);
-	EXPECT_EQ(8, rec.count);
-	EXPECT_EQ(self->i.node, rec.node);
-	EXPECT_EQ(DD_OP_PUT, rec.op);
-	EXPECT_EQ(DD_NOTE_DATA, rec.type);
-	EXPECT_EQ((__u32)self->s.generation, rec.generation);
-	EXPECT_EQ(1, rec.seq);
-	EXPECT_FALSE(readable(self->fd));
-}
-
-TEST_F(fd, a_read_returns_whole_records)
+TEST_F(mem, a_record_describes_a_message)
 {
 	struct dd_list_record rec[4];
+	int fd = list_fd(self), i;
 	struct dd_note n;
 
-	ASSERT_EQ(1, put(self, 0));
-	ASSERT_EQ(1, put(self, 8));
-	ASSERT_EQ(1, put(self, 16));
-	EXPECT_ERR(EINVAL, read(self->fd, rec, sizeof(rec[0]) - 1));
-	ASSERT_EQ(2 * sizeof(rec[0]), read(self->fd, rec, 3 * sizeof(rec[0]) - 1));
-	EXPECT_EQ(0, rec[0].offset);
-	EXPECT_EQ(8, rec[1].offset);
-	ASSERT_EQ(sizeof(rec[0]), read(self->fd, rec, sizeof(rec)));
-	EXPECT_EQ(16, rec[0].offset);
-	/* It consumes what the area shows. */
-	EXPECT_FALSE(raw_take(&self->ex, self->list.list_unit, &n));
-}
-
-TEST_F(fd, a_bad_buffer_loses_nothing)
-{
-	void *volatile nowhere = (void *)8;
-	struct dd_list_record rec;
-
-	ASSERT_EQ(1, put(self, 8));
-	EXPECT_ERR(EFAULT, read(self->fd, nowhere, sizeof(rec)));
-	ASSERT_EQ(sizeof(rec), read(self->fd, &rec, sizeof(rec)));
-	EXPECT_EQ(8, rec.offset);
+	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	EXPECT_FALSE(readable(fd));
+	for (i = 1; i <= 3; i++)
+		ASSERT_EQ(1, note(self, 8 * i));
+	EXPECT_TRUE(readable(fd));
+	EXPECT_ERR(EINVAL, read(fd, rec, sizeof(rec[0]) - 1));
+	/* Whole ones. */
+	ASSERT_EQ(2 * sizeof(rec[0]), read(fd, rec, 3 * sizeof(rec[0]) - 1));
+	ASSERT_EQ(sizeof(rec[0]), read(fd, rec + 2, sizeof(rec[0])));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(self->s.cookie, rec[i].cookie);
+		EXPECT_EQ(8 * (i + 1), rec[i].offset);
+		EXPECT_EQ(8, rec[i].count);
+		EXPECT_EQ(self->i.node, rec[i].node);
+		EXPECT_EQ(DD_OP_PUT, rec[i].op);
+		EXPECT_EQ(DD_NOTE_DATA, rec[i].type);
+		EXPECT_EQ((__u32)self->s.generation, rec[i].generation);
+		EXPECT_EQ(i + 1, rec[i].seq);
+	}
+	EXPECT_FALSE(readable(fd));
+	/* A read consumes what the area shows. */
+	EXPECT_FALSE(take(self, &n));
 }
 
 /* What is not filled stays as it was. */
-TEST_F(fd, only_records_are_stored)
+TEST_F(mem, only_records_are_stored)
 {
-	static char buf[3 * PAGE], was[3 * PAGE];
-	ssize_t n;
+	static char buf[2 * PAGE] __attribute__((aligned(PAGE)));
+	struct dd_list_record *last = (void *)(buf + PAGE - sizeof(*last));
+	int fd = list_fd(self);
 
+	nonblocking(fd);
 	memset(buf, 0x5b, sizeof(buf));
-	memset(was, 0x5b, sizeof(was));
-	nonblocking(self->fd);
-	EXPECT_ERR(EAGAIN, read(self->fd, buf, sizeof(buf)));
-	EXPECT_EQ(0, memcmp(buf, was, sizeof(buf)));
-	ASSERT_EQ(1, put(self, 0));
-	n = read(self->fd, buf, sizeof(buf));
-	ASSERT_EQ(sizeof(struct dd_list_record), n);
-	EXPECT_EQ(0, memcmp(buf + n, was, sizeof(buf) - n));
-	/* One record fits before memory that cannot be written. */
-	ASSERT_EQ(0, mprotect((void *)(((uintptr_t)buf + PAGE - 1) & -PAGE), PAGE,
-			      PROT_READ));
-	ASSERT_EQ(1, put(self, 8));
-	ASSERT_EQ(1, put(self, 16));
-	EXPECT_EQ(n, read(self->fd, (char *)(((uintptr_t)buf + PAGE - 1) & -PAGE) - n,
-			  2 * n));
-	EXPECT_EQ(n, read(self->fd, was, sizeof(was)));
-	EXPECT_EQ(16, ((struct dd_list_record *)was)->offset);
-	ASSERT_EQ(0, mprotect((void *)(((uintptr_t)buf + PAGE - 1) & -PAGE), PAGE,
-			      PROT_READ | PROT_WRITE));
+	EXPECT_ERR(EAGAIN, read(fd, last, PAGE));
+	EXPECT_EQ(0, memcmp(last, buf, PAGE / 2));
+	ASSERT_EQ(1, note(self, 8));
+	ASSERT_EQ(sizeof(*last), read(fd, last, PAGE));
+	EXPECT_EQ(0, memcmp(last + 1, buf, PAGE / 2));
+	/* One fits before memory that cannot be written, and none is lost. */
+	ASSERT_EQ(0, mprotect(buf + PAGE, PAGE, PROT_READ));
+	ASSERT_EQ(1, note(self, 16));
+	ASSERT_EQ(1, note(self, 24));
+	EXPECT_EQ(sizeof(*last), read(fd, last, 2 * sizeof(*last)));
+	EXPECT_EQ(16, last->offset);
+	EXPECT_ERR(EFAULT, read(fd, buf + PAGE, sizeof(*last)));
+	EXPECT_EQ(sizeof(*last), read(fd, last, sizeof(*last)));
+	EXPECT_EQ(24, last->offset);
 }
 
 /* The owner writes the position and the notes: a read ends with a signal. */
-TEST_F(fd, a_read_of_forged_notes_can_be_interrupted)
+TEST_F(mem, a_read_of_forged_notes_can_be_interrupted)
 {
+	int fd = list_fd(self);
 	struct dd_list_head *head = raw_list(&self->ex, self->list.list_unit);
 	struct dd_note *slot = raw_unit(&self->ex, head->geometry >> 32);
 	int ready;
@@ -153,7 +104,7 @@ TEST_F(fd, a_read_of_forged_notes_can_be_interrupted)
 
 		CHILD_CHECK(all != MAP_FAILED);
 		child_report(ready);
-		CHILD_CHECK(read(self->fd, all, 1ul << 30) >= 0);
+		CHILD_CHECK(read(fd, all, 1ul << 30) >= 0);
 		_exit(0);
 	}
 	ASSERT_LT(0, pid);
@@ -161,76 +112,47 @@ TEST_F(fd, a_read_of_forged_notes_can_be_interrupted)
 	kill_child(pid);
 }
 
-TEST_F(fd, nonblocking_reads_do_not_wait)
-{
-	struct dd_list_record rec;
-
-	nonblocking(self->fd);
-	EXPECT_ERR(EAGAIN, read(self->fd, &rec, sizeof(rec)));
-	ASSERT_EQ(1, put(self, 0));
-	EXPECT_EQ(sizeof(rec), read(self->fd, &rec, sizeof(rec)));
-	EXPECT_ERR(EAGAIN, read(self->fd, &rec, sizeof(rec)));
-}
-
-/* A thread that reads one record. */
 struct reader {
 	int fd;
-	pid_t tid;
-	ssize_t got;
 	struct dd_list_record rec;
+	struct call call;
 };
 
-static void *read_one(void *arg)
+static long read_record(void *arg)
 {
 	struct reader *r = arg;
 
-	__atomic_store_n(&r->tid, thread_id(), __ATOMIC_RELEASE);
-	r->got = read(r->fd, &r->rec, sizeof(r->rec));
-	return NULL;
+	return read(r->fd, &r->rec, sizeof(r->rec));
 }
 
-static bool reader_sleeps(struct reader *r)
+/* The thread sleeps when this returns. */
+static bool begin_read(struct reader *r, int fd)
 {
-	pid_t tid = __atomic_load_n(&r->tid, __ATOMIC_ACQUIRE);
-
-	return tid && asleep_in(tid, SYS_read);
+	r->fd = fd;
+	return call_begin(&r->call, read_record, r) && call_sleeps(&r->call, SYS_read);
 }
 
-TEST_F(fd, a_reader_sleeps_until_a_note_comes)
+TEST_F(mem, the_end_of_the_list_wakes_a_reader)
 {
-	struct reader r = { .fd = self->fd };
-	pthread_t t;
-
-	ASSERT_EQ(0, pthread_create(&t, NULL, read_one, &r));
-	ASSERT_SOON(reader_sleeps(&r));
-	ASSERT_EQ(1, put(self, 40));
-	ASSERT_EQ(0, pthread_join(t, NULL));
-	EXPECT_EQ(sizeof(r.rec), r.got);
-	EXPECT_EQ(40, r.rec.offset);
-}
-
-TEST_F(fd, the_end_of_the_list_wakes_a_reader)
-{
-	struct reader r = { .fd = self->fd };
+	int fd = list_fd(self);
 	struct dd_list_record rec;
 	struct dd_list_info info = { .size = sizeof(info), .list = self->list.list };
-	pthread_t t;
+	struct reader r;
 
 	/* Its segment still uses it. */
 	ASSERT_OK(mem_end(&self->ex, self->list.serial));
 	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_LIST_INFO, &info));
 	EXPECT_EQ(2, info.users);
-	ASSERT_EQ(0, pthread_create(&t, NULL, read_one, &r));
-	ASSERT_SOON(reader_sleeps(&r));
+	ASSERT_TRUE(begin_read(&r, fd));
 	ASSERT_OK(mem_end(&self->im, self->i.import));
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	ASSERT_EQ(0, pthread_join(t, NULL));
-	EXPECT_EQ(0, r.got);
-	EXPECT_EQ(0, read(self->fd, &rec, sizeof(rec)));
+	EXPECT_EQ(0, call_end(&r.call));
+	EXPECT_EQ(0, read(fd, &rec, sizeof(rec)));
+	EXPECT_EQ(1, poll(&(struct pollfd){ .fd = fd }, 1, 0));
 	EXPECT_ERR(ENOENT, raw_ioctl(&self->ex, DD_IOC_LIST_INFO, &info));
 }
 
-TEST_F(fd, a_list_ends_once)
+TEST_F(mem, a_list_ends_once)
 {
 	struct dd_list_make l;
 	struct dd_serve s;
@@ -250,54 +172,6 @@ TEST_F(fd, a_list_ends_once)
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, l.serial));
 	ASSERT_OK(raw_op(&self->ex, DD_IOC_UNSERVE, s.service));
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, l.serial));
-}
-
-/* Reading lets a withheld note be posted, and so its sender proceed. */
-TEST_F(fd, reading_makes_room)
-{
-	struct dd_list_record rec[MEM_WINDOW];
-	struct dd_conn_state *cs = raw_state(&self->im, self->i.state_unit);
-	int i;
-
-	for (i = 0; i <= MEM_WINDOW; i++)
-		ASSERT_EQ(1, put(self, 8 * i));
-	EXPECT_ERR(EBUSY, put(self, 0));
-	ASSERT_EQ(sizeof(rec[0]), read(self->fd, rec, sizeof(rec[0])));
-	EXPECT_EQ(MEM_WINDOW + 1, cs->done);
-	ASSERT_EQ(sizeof(rec), read(self->fd, rec, sizeof(rec)));
-	EXPECT_EQ(8 * MEM_WINDOW, rec[MEM_WINDOW - 1].offset);
-}
-
-static volatile sig_atomic_t signals;
-
-static void on_signal(int sig, siginfo_t *info, void *context)
-{
-	if (info->si_code == POLL_IN)
-		signals++;
-}
-
-TEST_F(fd, a_note_causes_a_signal)
-{
-	const struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-	struct dd_list_record rec[2];
-	int was;
-
-	ASSERT_EQ(0, sigaction(SIGRTMIN, &sa, NULL));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETOWN, getpid()));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC | O_NONBLOCK));
-	ASSERT_EQ(1, put(self, 0));
-	ASSERT_SOON(signals > 0);
-	ASSERT_EQ(sizeof(rec[0]), read(self->fd, rec, sizeof(rec)));
-	was = signals;
-	ASSERT_EQ(1, put(self, 0));
-	ASSERT_SOON(signals > was);
-	/* Not after it is turned off. */
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
-	was = signals;
-	ASSERT_EQ(1, put(self, 0));
-	ASSERT_EQ(2 * sizeof(rec[0]), read(self->fd, rec, sizeof(rec)));
-	EXPECT_EQ(was, signals);
 }
 
 /* ---- DD_IOC_LIST_ARM ---------------------------------------------------- */
@@ -340,134 +214,142 @@ static int drain(int fd)
 	return n;
 }
 
-TEST_F(fd, an_armed_list_sends_one_signal)
+TEST_F(mem, an_armed_list_sends_one_signal)
 {
+	int fd = list_fd(self);
 	int n;
 
-	ASSERT_OK(async(self->fd));
+	ASSERT_OK(async(fd));
 	for (n = 0; n < 3; n++) {
-		ASSERT_EQ(0, arm(self->fd));
+		ASSERT_EQ(0, arm(fd));
 		EXPECT_FALSE(signalled(0));
-		ASSERT_EQ(1, put(self, 0));
-		ASSERT_EQ(1, put(self, 8));
+		ASSERT_EQ(1, note(self, 0));
+		ASSERT_EQ(1, note(self, 8));
 		ASSERT_TRUE(signalled(60));
-		ASSERT_EQ(1, put(self, 16));
+		ASSERT_EQ(1, note(self, 16));
 		EXPECT_FALSE(signalled(0));
-		EXPECT_EQ(3, drain(self->fd));
+		EXPECT_EQ(3, drain(fd));
 		/* Not before it is armed again. */
-		ASSERT_EQ(1, put(self, 24));
+		ASSERT_EQ(1, note(self, 24));
 		EXPECT_FALSE(signalled(0));
-		EXPECT_EQ(1, drain(self->fd));
+		EXPECT_EQ(1, drain(fd));
 	}
 }
 
-TEST_F(fd, a_list_with_notes_is_not_armed)
+TEST_F(mem, a_list_with_notes_is_not_armed)
 {
-	ASSERT_OK(async(self->fd));
-	ASSERT_EQ(1, put(self, 0));
+	int fd = list_fd(self);
+	ASSERT_OK(async(fd));
+	ASSERT_EQ(1, note(self, 0));
 	ASSERT_TRUE(signalled(60));
-	ASSERT_EQ(1, arm(self->fd));
-	EXPECT_EQ(1, arm(self->fd));
-	ASSERT_EQ(1, put(self, 8));
+	ASSERT_EQ(1, arm(fd));
+	EXPECT_EQ(1, arm(fd));
+	ASSERT_EQ(1, note(self, 8));
 	EXPECT_FALSE(signalled(0));
-	EXPECT_EQ(2, drain(self->fd));
-	ASSERT_EQ(0, arm(self->fd));
-	EXPECT_EQ(0, arm(self->fd));
-	ASSERT_EQ(1, put(self, 16));
+	EXPECT_EQ(2, drain(fd));
+	ASSERT_EQ(0, arm(fd));
+	EXPECT_EQ(0, arm(fd));
+	ASSERT_EQ(1, note(self, 16));
 	EXPECT_TRUE(signalled(60));
 	EXPECT_FALSE(signalled(0));
 }
 
-TEST_F(fd, arming_needs_signals)
+TEST_F(mem, arming_needs_signals)
 {
-	EXPECT_ERR(EINVAL, arm(self->fd));
+	int fd = list_fd(self);
+	EXPECT_ERR(EINVAL, arm(fd));
 	EXPECT_ERR(ENOTTY, ioctl(self->ex.fd, DD_IOC_LIST_ARM, 0));
-	EXPECT_ERR(ENOTTY, ioctl(self->fd, DD_IOC_LIST_KICK, self->list.list));
-	ASSERT_OK(async(self->fd));
-	EXPECT_ERR(EINVAL, ioctl(self->fd, DD_IOC_LIST_ARM, 1));
-	ASSERT_EQ(0, arm(self->fd));
+	EXPECT_ERR(ENOTTY, ioctl(fd, DD_IOC_LIST_KICK, self->list.list));
+	EXPECT_EQ(-1, write(fd, "x", 1));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0));
+	ASSERT_OK(async(fd));
+	EXPECT_ERR(EINVAL, ioctl(fd, DD_IOC_LIST_ARM, 1));
+	ASSERT_EQ(0, arm(fd));
 	/* Then each note causes a signal again. */
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
-	EXPECT_ERR(EINVAL, arm(self->fd));
-	ASSERT_EQ(1, put(self, 0));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(EINVAL, arm(fd));
+	ASSERT_EQ(1, note(self, 0));
 	EXPECT_FALSE(signalled(0));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC | O_NONBLOCK));
-	ASSERT_EQ(1, put(self, 8));
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK));
+	ASSERT_EQ(1, note(self, 8));
 	EXPECT_TRUE(signalled(60));
-	ASSERT_EQ(1, put(self, 16));
+	ASSERT_EQ(1, note(self, 16));
 	EXPECT_TRUE(signalled(60));
 }
 
-TEST_F(fd, the_end_of_an_armed_list_sends_a_signal)
+TEST_F(mem, the_end_of_an_armed_list_sends_a_signal)
 {
-	ASSERT_OK(async(self->fd));
-	ASSERT_EQ(0, arm(self->fd));
+	int fd = list_fd(self);
+	ASSERT_OK(async(fd));
+	ASSERT_EQ(0, arm(fd));
 	ASSERT_OK(mem_end(&self->im, self->i.import));
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
 	EXPECT_FALSE(signalled(0));
 	ASSERT_OK(mem_end(&self->ex, self->list.serial));
 	EXPECT_TRUE(signalled(60));
-	EXPECT_ERR(ENOENT, arm(self->fd));
+	EXPECT_ERR(ENOENT, arm(fd));
 	EXPECT_FALSE(signalled(0));
 }
 
 struct poster {
-	FIXTURE_DATA(fd) *self;
+	FIXTURE_DATA(mem) *self;
 	int left;
 };
 
-static void *post(void *arg)
+static long post(void *arg)
 {
 	struct poster *p = arg;
 
 	while (p->left)
-		if (put(p->self, 0) == 1)
-			p->left--;
-	return NULL;
+		if (note(p->self, 0) == 1)
+			__atomic_store_n(&p->left, p->left - 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* The list is armed while notes are posted: each time that it is, there is one signal. */
-TEST_F(fd, no_signal_is_lost_or_sent_twice)
+TEST_F(mem, no_signal_is_lost_or_sent_twice)
 {
+	int fd = list_fd(self);
 	int many = dd_count(20000), got = 0, ret;
 	struct poster p = { self, many };
-	pthread_t t;
+	struct call c;
 
-	ASSERT_OK(async(self->fd));
-	ASSERT_EQ(0, arm(self->fd));
-	ASSERT_EQ(0, pthread_create(&t, NULL, post, &p));
+	ASSERT_OK(async(fd));
+	ASSERT_EQ(0, arm(fd));
+	ASSERT_TRUE(call_begin(&c, post, &p));
 	while (got < many) {
 		ASSERT_TRUE(signalled(60));
 		ASSERT_FALSE(signalled(0));
 		do {
-			got += drain(self->fd);
-			ret = arm(self->fd);
+			got += drain(fd);
+			ret = arm(fd);
 			ASSERT_LE(0, ret);
 		} while (ret);
 	}
-	ASSERT_EQ(0, pthread_join(t, NULL));
+	EXPECT_EQ(0, call_end(&c));
 	EXPECT_EQ(many, got);
 	EXPECT_FALSE(signalled(0));
 }
 
-TEST_F(fd, descriptors_are_closed_while_they_are_armed)
+TEST_F(mem, descriptors_are_closed_while_they_are_armed)
 {
+	int fd = list_fd(self);
 	struct poster p = { self, dd_count(2000) };
-	pthread_t t;
-	int fd;
+	struct call c;
+	int other;
 
-	nonblocking(self->fd);
-	ASSERT_OK(async(self->fd));
-	ASSERT_EQ(0, pthread_create(&t, NULL, post, &p));
+	nonblocking(fd);
+	ASSERT_OK(async(fd));
+	ASSERT_TRUE(call_begin(&c, post, &p));
 	while (__atomic_load_n(&p.left, __ATOMIC_RELAXED)) {
-		fd = raw_op(&self->ex, DD_IOC_LIST_FD, self->list.list);
-		ASSERT_LE(0, fd);
-		ASSERT_OK(async(fd));
-		ASSERT_LE(0, arm(fd));
-		drain(self->fd);
-		close(fd);
+		other = list_fd(self);
+		ASSERT_LE(0, other);
+		ASSERT_OK(async(other));
+		ASSERT_LE(0, arm(other));
+		drain(fd);
+		close(other);
 	}
-	ASSERT_EQ(0, pthread_join(t, NULL));
+	EXPECT_EQ(0, call_end(&c));
 }
 
 /* Two threads that read one descriptor get each record once. */
@@ -475,50 +357,44 @@ TEST_F(fd, descriptors_are_closed_while_they_are_armed)
 
 struct counter {
 	int fd;
-	unsigned char *seen;
-	int *left;
+	int left;
+	unsigned char seen[MANY + 1];
 };
 
-static void *count(void *arg)
+static bool count(void *arg)
 {
 	struct counter *c = arg;
 	struct dd_list_record rec[2];
-	ssize_t n;
+	ssize_t n = read(c->fd, rec, sizeof(rec));
 
-	while (__atomic_load_n(c->left, __ATOMIC_RELAXED) > 0) {
-		n = read(c->fd, rec, sizeof(rec));
-		if (n < 0) {
-			sched_yield();
-			continue;
-		}
-		for (unsigned int i = 0; i < n / sizeof(rec[0]); i++) {
-			__atomic_add_fetch(&c->seen[rec[i].seq], 1, __ATOMIC_RELAXED);
-			__atomic_sub_fetch(c->left, 1, __ATOMIC_RELAXED);
-		}
+	if (n < 0)
+		sched_yield();
+	for (int i = 0; i < n / (ssize_t)sizeof(rec[0]); i++) {
+		__atomic_add_fetch(&c->seen[rec[i].seq], 1, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&c->left, 1, __ATOMIC_RELAXED);
 	}
-	return NULL;
+	return true;
 }
 
-TEST_F(fd, two_readers_share_the_records)
+TEST_F(mem, two_readers_share_the_records)
 {
-	static unsigned char seen[MANY + 1];
-	int left = dd_count(MANY), n = left, i;
-	struct counter c = { self->fd, seen, &left };
-	pthread_t t[2];
+	int fd = list_fd(self);
+	int n = dd_count(MANY), i;
+	struct poster p = { self, n };
+	static struct counter c;
+	struct loop l[2];
 
-	nonblocking(self->fd);
+	nonblocking(fd);
+	c.fd = fd;
+	c.left = n;
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&t[i], NULL, count, &c));
-	for (i = 0; i < n;)
-		if (put(self, 0) == 1) {
-			i++;
-		} else {
-			ASSERT_EQ(EBUSY, errno);
-		}
+		ASSERT_TRUE(loop_begin(&l[i], count, &c));
+	post(&p);
+	ASSERT_SOON(__atomic_load_n(&c.left, __ATOMIC_RELAXED) <= 0);
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_join(t[i], NULL));
+		EXPECT_EQ(0, loop_end(&l[i]));
 	for (i = 1; i <= n; i++)
-		ASSERT_EQ(1, seen[i]);
+		ASSERT_EQ(1, c.seen[i]);
 }
 
 DD_TEST_MAIN

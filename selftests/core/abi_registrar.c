@@ -4,14 +4,10 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#define _GNU_SOURCE
 #include "dd_harness.h"
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include "mem.h"
+#include "threads.h"
 
 /* What a thread asks for: an export, or an import of its name. */
 struct asker {
@@ -19,10 +15,8 @@ struct asker {
 	struct dd_segment_make s;
 	struct dd_import_make i;
 	__u32 flags;
-	int err;
-	pthread_t thread;
 	bool import;
-	bool over;
+	struct call call;
 };
 
 FIXTURE(registrar) {
@@ -43,22 +37,27 @@ static int registrar(const struct raw *r)
 	return fd;
 }
 
+/* A segment of the exporter under a name of the registrar. */
+static struct dd_segment_make named(const struct mem *m, const char *name)
+{
+	struct dd_segment_make s = mem_segment(m, name);
+
+	s.key_class = DD_SEGMENT_REGISTERED;
+	return s;
+}
+
 FIXTURE_SETUP(registrar)
 {
-	struct dd_info info = { .size = sizeof(info) };
-
 	self->nowhere = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->nowhere);
 	ASSERT_OK(raw_open(&self->clerk));
 	ASSERT_OK(raw_start(&self->ex, MEM_LEN, &self->em));
 	ASSERT_OK(raw_open(&self->im));
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_INFO, &info));
-	self->node = info.node;
+	self->node = mem_node(&self->ex);
 	self->fd = registrar(&self->clerk);
 	ASSERT_LE(0, self->fd);
 	self->a.raw = &self->ex;
-	self->a.s = mem_segment(&self->em, "abi_registrar");
-	self->a.s.key_class = DD_SEGMENT_REGISTERED;
+	self->a.s = named(&self->em, "abi_registrar");
 }
 
 FIXTURE_TEARDOWN(registrar)
@@ -69,30 +68,22 @@ FIXTURE_TEARDOWN(registrar)
 	raw_close(&self->clerk);
 }
 
-static void *ask(void *arg)
+static long ask(void *arg)
 {
 	struct asker *a = arg;
-	int err;
 
-	if (a->import)
-		err = mem_import_flags(a->raw, &a->s, DD_RIGHT_PUT, a->flags, 0, &a->i);
-	else
-		err = mem_export(a->raw, &a->s);
-	a->err = err ? errno : 0;
-	__atomic_store_n(&a->over, true, __ATOMIC_RELEASE);
-	return NULL;
+	return a->import ? mem_import_flags(a->raw, &a->s, DD_RIGHT_PUT, a->flags, 0, &a->i) :
+			   mem_export(a->raw, &a->s);
 }
 
-static int begin(struct asker *a)
+static bool begin(struct asker *a)
 {
-	a->over = false;
-	return pthread_create(&a->thread, NULL, ask, a) ? -1 : 0;
+	return call_begin(&a->call, ask, a);
 }
 
 static int end(struct asker *a)
 {
-	pthread_join(a->thread, NULL);
-	return a->err;
+	return call_end(&a->call) ? errno : 0;
 }
 
 /* The next call; false if there is none. */
@@ -114,9 +105,7 @@ static int answer(FIXTURE_DATA(registrar) *self, __u64 call, __u32 error, __u32 
 /* Export the segment of the fixture; its name is accepted. */
 static int export(FIXTURE_DATA(registrar) *self, struct dd_registrar_call *c)
 {
-	if (begin(&self->a))
-		return -1;
-	if (!WAIT_FOR(next(self, c)) || c->op != DD_REGISTRAR_ADD ||
+	if (!begin(&self->a) || !WAIT_FOR(next(self, c)) || c->op != DD_REGISTRAR_ADD ||
 	    answer(self, c->call, 0, 0, 0))
 		return -1;
 	return end(&self->a) ? -1 : 0;
@@ -129,56 +118,41 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLIN;
 }
 
-TEST_F(registrar, a_node_has_one)
+TEST_F(registrar, a_node_has_one_with_a_capability)
 {
 	EXPECT_ERR(EBUSY, raw_op(&self->ex, DD_IOC_REGISTRAR, 0));
+	EXPECT_ERR(EINVAL, raw_op(&self->clerk, DD_IOC_REGISTRAR, 1));
 	close(self->fd);
+	EXPECT_ERR(EPERM, AS_USER(65534, raw_op(&self->clerk, DD_IOC_REGISTRAR, 0)));
+	/* Without it, names cannot be used. */
+	EXPECT_ERR(EHOSTDOWN, mem_export(&self->ex, &self->a.s));
+	EXPECT_ERR(EHOSTDOWN, mem_import(&self->im, &self->a.s, DD_RIGHT_PUT, &self->a.i));
 	self->fd = registrar(&self->ex);
 	EXPECT_LE(0, self->fd);
 	EXPECT_ERR(EBUSY, raw_op(&self->clerk, DD_IOC_REGISTRAR, 0));
-	EXPECT_ERR(EINVAL, raw_op(&self->clerk, DD_IOC_REGISTRAR, 1));
 }
 
-TEST_F(registrar, it_needs_a_capability)
+/* Flags that an import of a name of this class may not have. */
+static int import_with(FIXTURE_DATA(registrar) *self, __u32 flags)
 {
-	int ret;
-
-	close(self->fd);
-	ASSERT_EQ(0, seteuid(65534));
-	ret = raw_op(&self->clerk, DD_IOC_REGISTRAR, 0);
-	self->fd = ret;
-	EXPECT_TRUE(ret == -1 && errno == EPERM);
-	ASSERT_EQ(0, seteuid(0));
-}
-
-TEST_F(registrar, without_it_names_cannot_be_used)
-{
-	close(self->fd);
-	self->fd = -1;
-	EXPECT_ERR(EHOSTDOWN, mem_export(&self->ex, &self->a.s));
-	EXPECT_ERR(EHOSTDOWN, mem_import(&self->im, &self->a.s, DD_RIGHT_PUT, &self->a.i));
-	self->a.s.key_class = DD_SEGMENT_NAME;
-	ASSERT_OK(mem_export(&self->ex, &self->a.s));
+	return mem_import_flags(&self->im, &self->a.s, DD_RIGHT_PUT, flags, 0, &self->a.i);
 }
 
 TEST_F(registrar, arguments_are_checked)
 {
-	struct asker *a = &self->a;
+	struct dd_segment_make *s = &self->a.s;
 
-	memset(a->s.key, 'x', sizeof(a->s.key));
-	EXPECT_ERR(EINVAL, mem_export(&self->ex, &a->s));
-	EXPECT_ERR(EINVAL, mem_import(&self->im, &a->s, DD_RIGHT_PUT, &a->i));
-	memset(a->s.key, 0, sizeof(a->s.key));
-	EXPECT_ERR(EINVAL, mem_export(&self->ex, &a->s));
-	EXPECT_ERR(EINVAL, mem_import(&self->im, &a->s, DD_RIGHT_PUT, &a->i));
-	strcpy((char *)a->s.key, "n");
-	EXPECT_ERR(EINVAL, mem_import_flags(&self->im, &a->s, DD_RIGHT_PUT, DD_IMPORT_NOWAIT,
-					    0, &a->i));
-	EXPECT_ERR(EINVAL, mem_import_flags(&self->im, &a->s, DD_RIGHT_PUT, DD_IMPORT_PARK,
-					    0, &a->i));
-	a->s.key_class = DD_SEGMENT_NAME;
-	EXPECT_ERR(EINVAL, mem_import_flags(&self->im, &a->s, DD_RIGHT_PUT, DD_IMPORT_FRESH,
-					    0, &a->i));
+	EXPECT_ERR(EINVAL, import_with(self, DD_IMPORT_NOWAIT));
+	EXPECT_ERR(EINVAL, import_with(self, DD_IMPORT_PARK));
+	memset(s->key, 'x', sizeof(s->key));
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, s));
+	EXPECT_ERR(EINVAL, import_with(self, 0));
+	memset(s->key, 0, sizeof(s->key));
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, s));
+	EXPECT_ERR(EINVAL, import_with(self, 0));
+	strcpy((char *)s->key, "n");
+	s->key_class = DD_SEGMENT_NAME;
+	EXPECT_ERR(EINVAL, import_with(self, DD_IMPORT_FRESH));
 	EXPECT_FALSE(readable(self->fd));
 }
 
@@ -186,7 +160,6 @@ TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 {
 	struct dd_registrar_call c;
 	struct asker *a = &self->a;
-
 	struct raw r;
 	struct mem m;
 
@@ -208,8 +181,7 @@ TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 	/* The end of the exporter deletes it, too. */
 	ASSERT_OK(raw_start(&r, MEM_LEN, &m));
 	a->raw = &r;
-	a->s = mem_segment(&m, "abi_registrar");
-	a->s.key_class = DD_SEGMENT_REGISTERED;
+	a->s = named(&m, "abi_registrar");
 	ASSERT_OK(export(self, &c));
 	munmap(m.at, m.len);
 	raw_close(&r);
@@ -217,21 +189,6 @@ TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 	EXPECT_EQ(DD_REGISTRAR_DELETE, c.op);
 	EXPECT_EQ(a->s.generation, c.generation);
 	EXPECT_FALSE(readable(self->fd));
-}
-
-TEST_F(registrar, a_refused_export_ends)
-{
-	struct dd_registrar_call c, d;
-
-	ASSERT_OK(begin(&self->a));
-	ASSERT_SOON(next(self, &c));
-	ASSERT_OK(answer(self, c.call, EEXIST, 0, 0));
-	EXPECT_EQ(EEXIST, end(&self->a));
-	ASSERT_TRUE(next(self, &d));
-	EXPECT_EQ(DD_REGISTRAR_DELETE, d.op);
-	EXPECT_EQ(c.generation, d.generation);
-	/* The region has no other user. */
-	EXPECT_LE(0, raw_free(&self->ex, &self->em));
 }
 
 TEST_F(registrar, RM_35_2_an_import_looks_its_name_up)
@@ -243,7 +200,7 @@ TEST_F(registrar, RM_35_2_an_import_looks_its_name_up)
 
 	ASSERT_OK(export(self, &c));
 	b.s = self->a.s;
-	ASSERT_OK(begin(&b));
+	ASSERT_TRUE(begin(&b));
 	ASSERT_SOON(next(self, &c));
 	EXPECT_EQ(DD_REGISTRAR_LOOKUP, c.op);
 	EXPECT_EQ(DD_IMPORT_FRESH, c.flags);
@@ -266,29 +223,14 @@ TEST_F(registrar, RM_35_2_an_import_looks_its_name_up)
 	EXPECT_FALSE(readable(self->fd));
 }
 
-/* The importer knows the name, so it learns why it is refused. */
-TEST_F(registrar, a_user_that_may_not_import_is_denied)
-{
-	struct asker b = { .raw = &self->im, .import = true };
-	struct dd_registrar_call c;
-
-	self->a.s.permission = DD_PERMIT_LISTED;
-	ASSERT_OK(export(self, &c));
-	b.s = self->a.s;
-	ASSERT_OK(begin(&b));
-	ASSERT_SOON(next(self, &c));
-	ASSERT_OK(answer(self, c.call, 0, self->node, self->a.s.generation));
-	EXPECT_EQ(EACCES, end(&b));
-}
-
 TEST_F(registrar, what_it_answers_is_checked_and_returned)
 {
 	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };
-	struct dd_registrar_call c;
 	struct dd_info info = { .size = sizeof(info) };
+	struct dd_registrar_call c;
 
 	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_INFO, &info));
-	ASSERT_OK(begin(&b));
+	ASSERT_TRUE(begin(&b));
 	ASSERT_SOON(next(self, &c));
 	EXPECT_ERR(EINVAL, answer(self, c.call, 0, self->node, 0));
 	EXPECT_ERR(EINVAL, answer(self, c.call, 0, info.maxnodes, 1));
@@ -297,12 +239,12 @@ TEST_F(registrar, what_it_answers_is_checked_and_returned)
 	EXPECT_ERR(EINVAL, write(self->fd, &c, 8));
 	EXPECT_ERR(EINVAL, write(self->fd, &c, 0));
 	EXPECT_ERR(EFAULT, write(self->fd, self->nowhere, sizeof(struct dd_registrar_answer)));
-	EXPECT_FALSE(b.over);
+	EXPECT_FALSE(call_is_over(&b.call));
 	ASSERT_OK(answer(self, c.call, EACCES, 0, 0));
 	EXPECT_EQ(EACCES, end(&b));
 	EXPECT_ERR(ENOENT, answer(self, c.call, 0, 0, 0));
 	/* There is no such segment any more. */
-	ASSERT_OK(begin(&b));
+	ASSERT_TRUE(begin(&b));
 	ASSERT_SOON(next(self, &c));
 	ASSERT_OK(answer(self, c.call, 0, self->node, ~0ull));
 	EXPECT_EQ(ECONNREFUSED, end(&b));
@@ -315,7 +257,7 @@ TEST_F(registrar, a_call_that_cannot_be_stored_is_not_lost)
 
 	EXPECT_ERR(EAGAIN, read(self->fd, c, sizeof(c)));
 	EXPECT_ERR(EINVAL, read(self->fd, c, sizeof(c[0]) - 1));
-	ASSERT_OK(begin(a));
+	ASSERT_TRUE(begin(a));
 	ASSERT_SOON(readable(self->fd));
 	EXPECT_ERR(EFAULT, read(self->fd, self->nowhere, sizeof(c)));
 	EXPECT_ERR(ENOENT, answer(self, 1, 0, 0, 0));
@@ -324,22 +266,14 @@ TEST_F(registrar, a_call_that_cannot_be_stored_is_not_lost)
 	EXPECT_EQ(0, end(a));
 }
 
-static void nothing(int sig)
-{
-}
-
 TEST_F(registrar, a_signal_interrupts_the_caller)
 {
-	struct sigaction act = { .sa_handler = nothing };
 	struct dd_registrar_call c, d;
 	struct asker *a = &self->a;
 
-	ASSERT_OK(sigaction(SIGUSR1, &act, NULL));
-	ASSERT_OK(begin(a));
+	ASSERT_TRUE(begin(a));
 	ASSERT_SOON(next(self, &c));
-	/* Until the caller sleeps, a signal may come too early. */
-	ASSERT_SOON(pthread_kill(a->thread, SIGUSR1) == 0 &&
-		    __atomic_load_n(&a->over, __ATOMIC_ACQUIRE));
+	ASSERT_TRUE(call_interrupt(&a->call));
 	EXPECT_EQ(EINTR, end(a));
 	EXPECT_ERR(ENOENT, answer(self, c.call, 0, 0, 0));
 	ASSERT_TRUE(next(self, &d));
@@ -348,33 +282,14 @@ TEST_F(registrar, a_signal_interrupts_the_caller)
 	EXPECT_LE(0, raw_free(&self->ex, &self->em));
 }
 
-/* It is stopped, before or after it has read a call. */
-TEST_F(registrar, callers_do_not_wait_for_ever)
-{
-	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };
-	struct dd_registrar_call c, d;
-
-	ASSERT_OK(begin(&self->a));
-	ASSERT_SOON(next(self, &c));
-	ASSERT_OK(begin(&b));
-	EXPECT_EQ(ETIMEDOUT, end(&self->a));
-	EXPECT_EQ(ETIMEDOUT, end(&b));
-	EXPECT_ERR(ENOENT, answer(self, c.call, 0, 0, 0));
-	/* The export has ended; the import is forgotten. */
-	ASSERT_TRUE(next(self, &d));
-	EXPECT_EQ(DD_REGISTRAR_DELETE, d.op);
-	EXPECT_EQ(c.generation, d.generation);
-	EXPECT_FALSE(next(self, &d));
-}
-
 TEST_F(registrar, its_end_fails_what_waits)
 {
 	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };
 	struct dd_registrar_call c;
 
-	ASSERT_OK(begin(&self->a));
+	ASSERT_TRUE(begin(&self->a));
 	ASSERT_SOON(next(self, &c));
-	ASSERT_OK(begin(&b));
+	ASSERT_TRUE(begin(&b));
 	ASSERT_SOON(readable(self->fd));
 	/* One was read, the other was not. */
 	close(self->fd);
@@ -390,8 +305,7 @@ TEST_F(registrar, the_next_one_gets_all_names)
 
 	ASSERT_OK(export(self, &c));
 	first = self->a.s;
-	self->a.s = mem_segment(&self->em, "other");
-	self->a.s.key_class = DD_SEGMENT_REGISTERED;
+	self->a.s = named(&self->em, "other");
 	ASSERT_OK(export(self, &c));
 	close(self->fd);
 	/* This one is not deleted at a registrar. */
@@ -417,18 +331,14 @@ TEST_F(registrar, the_next_one_gets_all_names)
 /* However often that happens, a registrar that reads nothing has nothing to read. */
 TEST_F(registrar, a_name_that_was_not_read_leaves_no_call)
 {
-	struct sigaction act = { .sa_handler = nothing };
 	struct asker *a = &self->a;
 	int n;
 
-	ASSERT_OK(sigaction(SIGUSR1, &act, NULL));
 	for (n = 0; n < 10; n++) {
-		a->s = mem_segment(&self->em, "unread");
-		a->s.key_class = DD_SEGMENT_REGISTERED;
-		ASSERT_OK(begin(a));
+		a->s = named(&self->em, "unread");
+		ASSERT_TRUE(begin(a));
 		ASSERT_SOON(readable(self->fd));
-		ASSERT_SOON(pthread_kill(a->thread, SIGUSR1) == 0 &&
-			    __atomic_load_n(&a->over, __ATOMIC_ACQUIRE));
+		ASSERT_TRUE(call_interrupt(&a->call));
 		ASSERT_EQ(EINTR, end(a));
 		ASSERT_FALSE(readable(self->fd));
 	}
@@ -439,42 +349,54 @@ TEST_F(registrar, a_name_that_was_not_read_leaves_no_call)
 static bool full;
 
 /* A call ends after three seconds. */
-static void *ask_until_full(void *arg)
+static long ask_until_full(void *arg)
 {
-	struct asker *a = arg;
+	long ret;
 
 	do {
-		ask(a);
-		if (a->err == EUSERS)
+		ret = ask(arg);
+		if (ret && errno == EUSERS)
 			__atomic_store_n(&full, true, __ATOMIC_RELEASE);
-	} while (a->err == ETIMEDOUT && !__atomic_load_n(&full, __ATOMIC_ACQUIRE));
-	return NULL;
+	} while (ret && errno == ETIMEDOUT && !__atomic_load_n(&full, __ATOMIC_ACQUIRE));
+	return ret;
 }
 
-static void *ask_as_other(void *arg)
+static long ask_as_other(void *arg)
 {
+	long ret;
+
 	/* Of this thread only. */
 	syscall(SYS_setresuid, -1, 65534, -1);
-	return ask(arg);
+	do
+		ret = ask(arg);
+	while (ret && errno == ETIMEDOUT);
+	return ret;
+}
+
+/* Reads all calls that are there. */
+static bool next_of(FIXTURE_DATA(registrar) *self, __u32 uid)
+{
+	struct dd_registrar_call c;
+
+	while (next(self, &c))
+		if (c.uid == uid)
+			return true;
+	return false;
 }
 
 TEST_F(registrar, a_user_leaves_half_of_the_calls_to_others)
 {
 	static struct asker a[CALLS + 1];
 	struct asker other = { .raw = &self->im, .import = true, .s = self->a.s };
-	struct dd_registrar_call c;
-	pthread_attr_t small;
 	int n;
 
-	ASSERT_EQ(0, pthread_attr_init(&small));
-	ASSERT_EQ(0, pthread_attr_setstacksize(&small, 64 << 10));
 	for (n = 0; n <= CALLS; n++) {
 		a[n] = other;
-		ASSERT_EQ(0, pthread_create(&a[n].thread, &small, ask_until_full, &a[n]));
+		ASSERT_TRUE(call_begin(&a[n].call, ask_until_full, &a[n]));
 	}
 	ASSERT_SOON(__atomic_load_n(&full, __ATOMIC_ACQUIRE));
-	ASSERT_EQ(0, pthread_create(&other.thread, NULL, ask_as_other, &other));
-	ASSERT_SOON(next(self, &c) && c.uid == 65534);
+	ASSERT_TRUE(call_begin(&other.call, ask_as_other, &other));
+	ASSERT_SOON(next_of(self, 65534));
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_EQ(EHOSTDOWN, end(&other));

@@ -7,9 +7,8 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
-#include <pthread.h>
-#include <sys/resource.h>
 #include "raw.h"
+#include "threads.h"
 
 #define FOREVER		(~0ull)
 #define MS		1000000ull
@@ -19,10 +18,7 @@ struct waiter {
 	const struct raw *r;
 	__u64 conn;
 	__u64 pos;
-	pthread_t thread;
-	pid_t tid;
-	int err;
-	long switches;		/* voluntary ones */
+	struct call call;
 };
 
 FIXTURE(ring_wait) {
@@ -57,38 +53,18 @@ FIXTURE_TEARDOWN(ring_wait)
 	pair_close(&self->p);
 }
 
-static long switches(void)
+static long wait_there(void *arg)
 {
-	struct rusage ru;
+	const struct waiter *w = arg;
 
-	getrusage(RUSAGE_THREAD, &ru);
-	return ru.ru_nvcsw;
-}
-
-static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
-{
-	return raw_conn_wait(r, conn, DD_WAIT_RING, pos, timeout);
-}
-
-static void *wait_there(void *arg)
-{
-	struct waiter *w = arg;
-	long before;
-
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	before = switches();
-	w->err = ring_wait(w->r, w->conn, w->pos, FOREVER) ? errno : 0;
-	w->switches = switches() - before;
-	return NULL;
+	return raw_ring_wait(w->r, w->conn, w->pos, FOREVER);
 }
 
 /* The thread sleeps when this returns. */
 static bool begin(struct waiter *w, const struct raw *r, __u64 conn, __u64 pos)
 {
 	*w = (struct waiter){ .r = r, .conn = conn, .pos = pos };
-	return !pthread_create(&w->thread, NULL, wait_there, w) &&
-	       WAIT_FOR(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) &&
-			asleep_in(w->tid, SYS_ioctl));
+	return call_waits(&w->call, wait_there, w);
 }
 
 static bool take(struct dd_ring_state *s)
@@ -105,24 +81,14 @@ static bool need_kick(const struct dd_ring_state *s)
 	return __atomic_load_n(&s->need_kick, __ATOMIC_RELAXED);
 }
 
-static bool flagged(const struct dd_list_head *h)
-{
-	return __atomic_load_n(&h->flags, __ATOMIC_RELAXED) & DD_LIST_NEED_KICK;
-}
-
 static int kick(const struct pair *p)
 {
 	return raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list);
 }
 
-TEST_F(ring_wait, no_kick_is_needed)
+static bool flagged(const struct dd_list_head *h)
 {
-	for (int i = 0; i < 2; i++)
-		EXPECT_FALSE(need_kick(self->s[i]));
-	EXPECT_ERR(EAGAIN, ring_wait(&self->p.cl, self->p.c.conn, 1, 0));
-	EXPECT_EQ(0, ring_wait(&self->p.cl, self->p.c.conn, 0, FOREVER));
-	EXPECT_FALSE(need_kick(self->s[0]));
-	EXPECT_FALSE(flagged(self->h));
+	return __atomic_load_n(&h->flags, __ATOMIC_RELAXED) & DD_LIST_NEED_KICK;
 }
 
 /* Two rings: each thread sleeps once, however often the reader kicks. */
@@ -147,7 +113,7 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 		EXPECT_TRUE(need_kick(self->s[1]));
 		ASSERT_TRUE(take(self->s[0]));
 		ASSERT_EQ(0, kick(p));
-		ASSERT_EQ(0, pthread_join(w[N - k].thread, NULL));
+		ASSERT_EQ(0, call_end(&w[N - k].call));
 		EXPECT_EQ(k < N, need_kick(self->s[0]));
 	}
 	/* One kick wakes all. */
@@ -155,13 +121,11 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 		ASSERT_TRUE(take(self->s[1]));
 	ASSERT_EQ(0, kick(p));
 	for (int k = 0; k < N; k++)
-		ASSERT_EQ(0, pthread_join(w[N + k].thread, NULL));
+		ASSERT_EQ(0, call_end(&w[N + k].call));
 	/* A thread that was woken sets @need_kick again until it has looked at the position. */
 	EXPECT_FALSE(need_kick(self->s[1]));
-	for (int k = 0; k < 2 * N; k++) {
-		EXPECT_EQ(0, w[k].err);
-		EXPECT_EQ(1, w[k].switches);
-	}
+	for (int k = 0; k < 2 * N; k++)
+		EXPECT_EQ(1, w[k].call.sleeps);
 }
 
 TEST_F(ring_wait, given_up)
@@ -169,17 +133,20 @@ TEST_F(ring_wait, given_up)
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
 
-	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
+	/* Without a sleeping thread no kick is needed. */
+	EXPECT_ERR(EAGAIN, raw_ring_wait(&p->cl, p->c.conn, 1, 0));
+	EXPECT_EQ(0, raw_ring_wait(&p->cl, p->c.conn, 0, FOREVER));
+	EXPECT_ERR(ETIMEDOUT, raw_ring_wait(&p->cl, p->c.conn, 1, MS));
 	EXPECT_FALSE(need_kick(self->s[0]));
+	EXPECT_FALSE(flagged(self->h));
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
-	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
+	EXPECT_ERR(ETIMEDOUT, raw_ring_wait(&p->cl, p->c.conn, 1, MS));
 	EXPECT_TRUE(need_kick(self->s[0]));
 	for (int i = 0; i < 2; i++)
 		ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_EQ(0, w->err);
-	EXPECT_EQ(1, w->switches);
+	EXPECT_EQ(0, call_end(&w->call));
+	EXPECT_EQ(1, w->call.sleeps);
 }
 
 /* The flag of the list and the word of the ring do not disturb each other. */
@@ -199,7 +166,7 @@ TEST_F(ring_wait, beside_a_withheld_note)
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(0, call_end(&w->call));
 	EXPECT_FALSE(need_kick(self->s[0]));
 	EXPECT_TRUE(flagged(self->h));
 	/* In the reverse order. */
@@ -212,24 +179,7 @@ TEST_F(ring_wait, beside_a_withheld_note)
 	ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_FALSE(need_kick(self->s[0]));
-}
-
-TEST_F(ring_wait, many_threads_for_one_position)
-{
-	enum { MANY = 300 };
-	static struct waiter w[MANY];
-	struct pair *p = &self->p;
-
-	for (int k = 0; k < MANY; k++)
-		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, 1));
-	ASSERT_TRUE(take(self->s[0]));
-	ASSERT_EQ(0, kick(p));
-	for (int k = 0; k < MANY; k++) {
-		ASSERT_EQ(0, pthread_join(w[k].thread, NULL));
-		EXPECT_EQ(0, w[k].err);
-	}
+	EXPECT_EQ(0, call_end(&w->call));
 	EXPECT_FALSE(need_kick(self->s[0]));
 }
 
@@ -244,14 +194,12 @@ TEST_F(ring_wait, a_reader_that_writes_anything)
 	self->h->flags = 0;
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_EQ(0, w->err);
+	EXPECT_EQ(0, call_end(&w->call));
 	self->s[0]->head = 0;
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
 	self->s[0]->head = ~0ull;
 	ASSERT_EQ(0, kick(p));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_EQ(0, w->err);
+	EXPECT_EQ(0, call_end(&w->call));
 }
 
 /* A grant that was never used is given back while a thread waits. */
@@ -270,8 +218,7 @@ TEST_F(ring_wait, dropped)
 	EXPECT_TRUE(need_kick(self->s[0]));
 	drop.conn = c.conn;
 	ASSERT_EQ(0, raw_ioctl(&p->cl, DD_IOC_DIRECT, &drop));
-	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_EQ(EINVAL, w->err);
+	EXPECT_ERR(EINVAL, call_end(&w->call));
 	EXPECT_FALSE(need_kick(self->s[0]));
 }
 
@@ -284,13 +231,11 @@ TEST_F(ring_wait, closed)
 	ASSERT_TRUE(begin(&w[0], &p->cl, p->c.conn, 1));
 	ASSERT_TRUE(begin(&w[1], &self->other.r, self->other.c.conn, 1));
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	ASSERT_EQ(0, pthread_join(w[0].thread, NULL));
-	EXPECT_EQ(ECONNRESET, w[0].err);
+	EXPECT_ERR(ECONNRESET, call_end(&w[0].call));
 	EXPECT_FALSE(need_kick(self->s[0]));
 	EXPECT_TRUE(need_kick(self->s[1]));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
-	ASSERT_EQ(0, pthread_join(w[1].thread, NULL));
-	EXPECT_EQ(ECONNRESET, w[1].err);
+	EXPECT_ERR(ECONNRESET, call_end(&w[1].call));
 }
 
 DD_TEST_MAIN

@@ -4,9 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "abi_mem.h"
-#include <pthread.h>
-#include <sys/wait.h>
+#include "exporter.h"
+#include "threads.h"
 
 TEST_F(mem, end_of_the_segment_revokes_it)
 {
@@ -14,80 +13,46 @@ TEST_F(mem, end_of_the_segment_revokes_it)
 	__u64 word = 1;
 
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	EXPECT_EQ(ESTALE, cs(self)->error);
+	EXPECT_EQ(ESTALE, self->cs->error);
 	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
 	EXPECT_ERR(ESTALE, get(self, &word, 0, 8));
 	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
 	EXPECT_EQ(0, *(__u64 *)self->em.at);
 	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &self->s, DD_RIGHT_PUT, &i));
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->s.segment));
-	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	EXPECT_ERR(ENOENT, inhibit(self, true));
 	/* The key is free, and the generation has grown. */
 	i.generation = self->s.generation;
-	self->s.segment = self->s.generation = 0;
-	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(export_again(self));
 	EXPECT_LT(i.generation, self->s.generation);
 	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
 	ASSERT_OK(mem_end(&self->im, self->i.import));
 	EXPECT_ERR(ENOENT, put(self, &word, 0, 8, 0));
 }
 
-/* An importer that comes again and again reserves no more slots than others. */
-TEST_F(mem, slots_of_ended_importers_count_until_read)
+static int import_as(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, uid_t uid,
+		     struct dd_import_make *i)
 {
-	struct dd_segment_make s = self->s;
-	struct dd_import_make i;
-	__u64 word = 1;
-	struct dd_note n;
-	int k;
-
-	strcpy((char *)s.key, "abi_mem_again");
-	s.segment = s.generation = 0;
-	s.importers = 3;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	for (k = 0; k < 3; k++) {
-		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-		ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
-		ASSERT_OK(mem_end(&self->im, i.import));
-	}
-	EXPECT_ERR(EUSERS, mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-	for (k = 0; k < 3; k++)
-		ASSERT_TRUE(take(self, &n));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-	/* Without notes nothing is left. */
-	for (k = 0; k < 10; k++) {
-		ASSERT_OK(mem_end(&self->im, i.import));
-		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-	}
-}
-
-static int import_as(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, uid_t uid)
-{
-	struct dd_import_make i;
-	int ret = seteuid(uid) ?: mem_import(&self->im, s, DD_RIGHT_PUT, &i), err = errno;
-
-	if (seteuid(0))
-		return -1;
-	errno = err;
-	return ret;
+	return AS_USER(uid, mem_import(&self->im, s, DD_RIGHT_PUT, i));
 }
 
 /* Of the places of a segment, only the owner's user may have all. */
 TEST_F(mem, a_user_gets_no_more_places_than_are_free)
 {
 	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_places");
+	struct dd_import_make i;
 
 	s.importers = 5;
 	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_EQ(0, import_as(self, &s, 1001));
-	EXPECT_EQ(0, import_as(self, &s, 1001));
-	EXPECT_EQ(0, import_as(self, &s, 1001));
-	EXPECT_ERR(EUSERS, import_as(self, &s, 1001));
-	EXPECT_EQ(0, import_as(self, &s, 1002));
-	EXPECT_ERR(EUSERS, import_as(self, &s, 1002));
-	EXPECT_EQ(0, import_as(self, &s, 0));
-	EXPECT_ERR(EUSERS, import_as(self, &s, 0));
-	EXPECT_ERR(EUSERS, import_as(self, &s, 1003));
+	EXPECT_EQ(0, import_as(self, &s, 1001, &i));
+	EXPECT_EQ(0, import_as(self, &s, 1001, &i));
+	EXPECT_EQ(0, import_as(self, &s, 1001, &i));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1001, &i));
+	EXPECT_EQ(0, import_as(self, &s, 1002, &i));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1002, &i));
+	EXPECT_EQ(0, import_as(self, &s, 0, &i));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 0, &i));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1003, &i));
 }
 
 TEST_F(mem, places_with_unread_notes_stay_those_of_their_user)
@@ -104,19 +69,22 @@ TEST_F(mem, places_with_unread_notes_stay_those_of_their_user)
 	s.importers = 5;
 	ASSERT_OK(mem_export(&self->ex, &s));
 	for (k = 0; k < 3; k++) {
-		ASSERT_EQ(0, seteuid(1001));
-		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-		ASSERT_EQ(0, seteuid(0));
+		ASSERT_OK(import_as(self, &s, 1001, &i));
 		ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
 		ASSERT_OK(mem_end(&self->im, i.import));
 	}
-	EXPECT_ERR(EUSERS, import_as(self, &s, 1001));
-	EXPECT_EQ(0, import_as(self, &s, 1002));
-	EXPECT_ERR(EUSERS, import_as(self, &s, 1002));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1001, &i));
+	EXPECT_EQ(0, import_as(self, &s, 1002, &i));
+	EXPECT_ERR(EUSERS, import_as(self, &s, 1002, &i));
 	for (k = 0; k < 3; k++)
 		ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(0, import_as(self, &s, 1001));
-	EXPECT_EQ(0, import_as(self, &s, 1002));
+	EXPECT_EQ(0, import_as(self, &s, 1001, &i));
+	EXPECT_EQ(0, import_as(self, &s, 1002, &i));
+	/* Without notes nothing is left. */
+	for (k = 0; k < 10; k++) {
+		ASSERT_OK(mem_end(&self->im, i.import));
+		ASSERT_OK(import_as(self, &s, 1002, &i));
+	}
 	/* The end of the segment frees a place whose notes are unread. */
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
 	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
@@ -124,7 +92,7 @@ TEST_F(mem, places_with_unread_notes_stay_those_of_their_user)
 	ASSERT_OK(mem_end(&self->ex, s.segment));
 }
 
-/* Of the driver. abi_mem_window.c has the same for pinned memory, which a segment keeps. */
+/* Of the driver. abi_mem has the same for pinned memory, which a segment keeps. */
 TEST_F(mem, memory_of_segments_cannot_be_freed)
 {
 	struct dd_segment_make s = self->s, again;
@@ -236,7 +204,8 @@ TEST_F(mem, arguments_are_checked)
 		.key_class = DD_SEGMENT_NAME, .key = "?", .rights = DD_RIGHT_GET };
 	EXPECT_ERR(ENONET, raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, 0, 0, 0, 0));
-	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_REDIRECT_END + 1, 0, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_REDIRECT_END + 1,
+				   0, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 2, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 1, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, 3, 0, 0));
@@ -247,49 +216,41 @@ TEST_F(mem, arguments_are_checked)
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->em.id));
 }
 
-/* Whether another user may import: 1, 0, or -1 on failure. */
-static int may(const struct dd_segment_make *s, uid_t uid, __u32 rights)
+/* Whether another user may import. */
+static bool may(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, uid_t uid, __u32 rights)
 {
-	pid_t pid = fork_child();
-	int status;
+	struct dd_import_make i;
 
-	if (!pid) {
-		struct dd_import_make i;
-		struct raw r;
+	return !AS_USER(uid, mem_import(&self->im, s, rights, &i)) &&
+	       !mem_end(&self->im, i.import);
+}
 
-		CHILD_CHECK(become_user(uid) == 0);
-		CHILD_CHECK(raw_open(&r) == 0);
-		if (mem_import(&r, s, rights, &i) == 0)
-			_exit(10);
-		CHILD_CHECK(errno == EACCES);
-		_exit(11);
-	}
-	status = wait_child(pid);
-	if (!WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status) == 10 ? 1 : WEXITSTATUS(status) == 11 ? 0 : -1;
+static int grant(FIXTURE_DATA(mem) *self, const struct dd_segment_make *s, uid_t uid, __u32 rights)
+{
+	return mem_ctl(&self->ex, s->segment, DD_SEGMENT_GRANT, 0, uid, rights);
 }
 
 TEST_F(mem, permission_is_of_users)
 {
 	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_user");
 
-	EXPECT_EQ(1, may(&self->s, ALICE, DD_RIGHTS));
+	EXPECT_TRUE(may(self, &self->s, ALICE, DD_RIGHTS));
 	s.permission = DD_PERMIT_USER;
 	s.rights = DD_RIGHT_GET | DD_RIGHT_PUT;
 	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(1, may(&s, geteuid(), DD_RIGHT_GET | DD_RIGHT_PUT));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_PUT));
-	EXPECT_EQ(0, may(&s, BOB, DD_RIGHT_GET));
+	EXPECT_FALSE(may(self, &s, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_TRUE(may(self, &s, geteuid(), DD_RIGHT_GET | DD_RIGHT_PUT));
+	ASSERT_OK(grant(self, &s, ALICE, DD_RIGHT_GET));
+	EXPECT_TRUE(may(self, &s, ALICE, DD_RIGHT_GET));
+	EXPECT_FALSE(may(self, &s, ALICE, DD_RIGHT_PUT));
+	EXPECT_FALSE(may(self, &s, BOB, DD_RIGHT_GET));
 	/* Not more than the segment has. */
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHTS));
-	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET | DD_RIGHT_PUT));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_CAS));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, 0));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
+	ASSERT_OK(grant(self, &s, ALICE, DD_RIGHTS));
+	EXPECT_TRUE(may(self, &s, ALICE, DD_RIGHT_GET | DD_RIGHT_PUT));
+	EXPECT_FALSE(may(self, &s, ALICE, DD_RIGHT_CAS));
+	ASSERT_OK(grant(self, &s, ALICE, 0));
+	EXPECT_FALSE(may(self, &s, ALICE, DD_RIGHT_GET));
 }
 
 TEST_F(mem, grants_are_bounded)
@@ -300,52 +261,43 @@ TEST_F(mem, grants_are_bounded)
 	s.permission = DD_PERMIT_LISTED;
 	ASSERT_OK(mem_export(&self->ex, &s));
 	for (n = 0; n < DD_GRANTS_MAX; n++)
-		ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
-	EXPECT_ERR(ENOSPC, mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 2));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 0));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
+		ASSERT_OK(grant(self, &s, n, 1));
+	EXPECT_ERR(ENOSPC, grant(self, &s, n, 1));
+	ASSERT_OK(grant(self, &s, 5, 2));
+	ASSERT_OK(grant(self, &s, 5, 0));
+	ASSERT_OK(grant(self, &s, n, 1));
 }
 
 struct putter {
 	const struct raw *r;
 	struct dd_segment_make s;
-	bool stop;
 };
 
-/* Import the segment and store to all of it until it ends, again and again. */
-static void *put_until_stop(void *arg)
+/* Import the segment and store to all of it until it ends. */
+static bool put_until_the_end(void *arg)
 {
 	static char junk[MEM_LEN];
+	static unsigned int n;
 	struct putter *p = arg;
 	struct dd_import_make i;
-	unsigned int n = 0;
 
-	while (!__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
-		if (mem_import(p->r, &p->s, DD_RIGHT_PUT, &i)) {
-			if (errno != ECONNREFUSED && errno != EUSERS)
-				return "import";
-			continue;
-		}
-		do {
-			memset(junk, ++n, sizeof(junk));
-		} while (mem_put(p->r, &i, junk, 0, n & 1 ? MEM_LEN : 64, 0) == 1);
-		if (errno != ESTALE || mem_end(p->r, i.import))
-			return "put";
-	}
-	return NULL;
+	if (mem_import(p->r, &p->s, DD_RIGHT_PUT, &i))
+		return errno == ECONNREFUSED || errno == EUSERS;
+	do {
+		memset(junk, ++n, sizeof(junk));
+	} while (mem_put(p->r, &i, junk, 0, n & 1 ? MEM_LEN : 64, 0) == 1);
+	return errno == ESTALE && !mem_end(p->r, i.import);
 }
 
 /* Not one byte arrives after the end of the segment. */
 TEST_F(mem, nothing_arrives_after_the_end)
 {
-	struct putter p = { &self->im, self->s, false };
+	struct putter p = { &self->im, self->s };
 	int rounds = dd_count(200), i;
 	static char seen[MEM_LEN];
-	pthread_t t;
-	void *err;
+	struct loop l;
 
-	ASSERT_EQ(0, pthread_create(&t, NULL, put_until_stop, &p));
+	ASSERT_TRUE(loop_begin(&l, put_until_the_end, &p));
 	for (i = 0; i < rounds; i++) {
 		*(volatile char *)self->em.at = 0;
 		ASSERT_SOON(*(volatile char *)self->em.at != 0);
@@ -353,13 +305,10 @@ TEST_F(mem, nothing_arrives_after_the_end)
 		memcpy(seen, self->em.at, MEM_LEN);
 		sched_yield();
 		ASSERT_EQ(0, memcmp(seen, self->em.at, MEM_LEN));
-		self->s.segment = self->s.generation = 0;
-		ASSERT_OK(mem_export(&self->ex, &self->s));
+		ASSERT_OK(export_again(self));
 	}
-	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
-	ASSERT_EQ(0, pthread_join(t, &err));
-	EXPECT_EQ(NULL, err);
+	EXPECT_EQ(0, loop_end(&l));
 }
 
 DD_TEST_MAIN

@@ -6,15 +6,11 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
-#include <fcntl.h>
-#include <pthread.h>
 #include <linux/futex.h>
-#include <sched.h>
-#include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include "mem.h"
+#include "threads.h"
 
 #define PAGES	130ul
 #define WORDS	((PAGES + 63) / 64)
@@ -27,11 +23,17 @@ FIXTURE(track) {
 	__u64 bits[WORDS];
 };
 
-static int alloc(const struct raw *r, struct dd_region_alloc *a, struct mem *m)
+/* A tracked region, in place of memory at @at if that is not NULL. */
+static int alloc_at(const struct raw *r, const void *at, size_t len, struct dd_region_alloc *a)
 {
 	*a = (struct dd_region_alloc){ .size = sizeof(*a), .flags = DD_REGION_TRACK,
-				       .length = PAGES * PAGE };
-	if (raw_ioctl(r, DD_IOC_REGION_ALLOC, a))
+				       .length = len, .address = (uintptr_t)at };
+	return raw_ioctl(r, DD_IOC_REGION_ALLOC, a);
+}
+
+static int alloc(const struct raw *r, struct dd_region_alloc *a, struct mem *m)
+{
+	if (alloc_at(r, NULL, PAGES * PAGE, a))
 		return -1;
 	*m = (struct mem){ a->region, a->length };
 	m->at = raw_map(r, a->offset, m->len, PROT_READ | PROT_WRITE);
@@ -40,11 +42,7 @@ static int alloc(const struct raw *r, struct dd_region_alloc *a, struct mem *m)
 
 FIXTURE_SETUP(track)
 {
-	const struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
-
-	/* A user of this test's own: no other test changes its charge. */
-	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &all));
-	ASSERT_EQ(0, become_user(lone_user()));
+	ASSERT_EQ(0, become_lone_user());
 	ASSERT_OK(raw_open(&self->r));
 	ASSERT_OK(alloc(&self->r, &self->a, &self->m));
 }
@@ -54,14 +52,19 @@ FIXTURE_TEARDOWN(track)
 	raw_close(&self->r);
 }
 
-static int fetch_to(const struct raw *r, __u32 region, __u64 first, __u64 n, void *bits)
+static int dirty(const struct raw *r, __u32 region, __u64 offset, __u64 length, void *bits)
 {
 	const struct dd_region_dirty d = {
-		.size = sizeof(d), .region = region, .offset = first * PAGE,
-		.length = n * PAGE, .bitmap = (uintptr_t)bits,
+		.size = sizeof(d), .region = region, .offset = offset, .length = length,
+		.bitmap = (uintptr_t)bits,
 	};
 
 	return raw_ioctl(r, DD_IOC_REGION_DIRTY, &d);
+}
+
+static int fetch_to(const struct raw *r, __u32 region, __u64 first, __u64 n, void *bits)
+{
+	return dirty(r, region, first * PAGE, n * PAGE, bits);
 }
 
 static int fetch(FIXTURE_DATA(track) *self)
@@ -111,25 +114,11 @@ TEST_F(track, a_store_is_reported_once)
 	}
 }
 
-TEST_F(track, a_load_is_not_reported)
-{
-	unsigned long i;
-
-	for (i = 0; i < PAGES; i++)
-		ASSERT_EQ(0, *page(self, i));
-	EXPECT_EQ(PAGES, only(self));
-	/* The page is mapped for loads. */
-	for (i = 0; i < PAGES; i++) {
-		ASSERT_EQ(0, *page(self, i));
-		*page(self, i) = 1;
-		ASSERT_EQ(i, only(self));
-	}
-}
-
 /* The page must not be unmapped for the store: the load would fault again, and so on. */
 TEST_F(track, an_instruction_loads_and_stores)
 {
-	char *at = self->m.at + 5 * PAGE;
+	char *at = self->m.at + 5 * PAGE, *to, *from;
+	long n;
 	int i;
 
 	for (i = 0; i < 3; i++) {
@@ -138,19 +127,13 @@ TEST_F(track, an_instruction_loads_and_stores)
 		/* Mapped for loads, or not at all. */
 		if (i)
 			ASSERT_EQ(i + 1, *(volatile char *)at);
-#ifdef __x86_64__
-		{
-			char *to = at + 8, *from = at;
-			long n = 1;
-
-			asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-			ASSERT_EQ(i + 1, at[8]);
-			ASSERT_EQ(5, only(self));
-			asm volatile("addb $1, %0" : "+m"(*at));
-		}
-#else
-		at[0] += 1;
-#endif
+		to = at + 8;
+		from = at;
+		n = 1;
+		asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+		ASSERT_EQ(i + 1, at[8]);
+		ASSERT_EQ(5, only(self));
+		asm volatile("addb $1, %0" : "+m"(*at));
 		ASSERT_EQ(i + 2, at[0]);
 		ASSERT_EQ(5, only(self));
 	}
@@ -185,8 +168,6 @@ TEST_F(track, system_calls_store)
 	/* A result of the device, too. */
 	ASSERT_OK(fetch_to(&self->r, self->m.id, 0, 1, self->m.at + 9 * PAGE));
 	EXPECT_EQ(9, only(self));
-	close(fds[0]);
-	close(fds[1]);
 }
 
 TEST_F(track, what_arrives_is_not_reported)
@@ -206,7 +187,6 @@ TEST_F(track, what_arrives_is_not_reported)
 	ASSERT_EQ(1, mem_put(&im, &i, self->m.at + 6 * PAGE, 0, 8, 0));
 	EXPECT_EQ(6, only(self));
 	EXPECT_EQ('h', self->m.at[7]);
-	raw_close(&im);
 }
 
 TEST_F(track, all_mappings_are_tracked)
@@ -228,29 +208,9 @@ TEST_F(track, all_mappings_are_tracked)
 	EXPECT_EQ(4, only(self));
 }
 
-/* As a library does it for memory that a program has already. */
-TEST_F(track, a_region_takes_the_place_of_memory)
-{
-	char *own = mmap(NULL, self->m.len, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	ASSERT_NE(MAP_FAILED, own);
-	memset(own, 0x5a, self->m.len);
-	memcpy(self->m.at, own, self->m.len);
-	ASSERT_EQ(own, mremap(self->m.at, self->m.len, self->m.len,
-			      MREMAP_MAYMOVE | MREMAP_FIXED, own));
-	self->m.at = own;
-	ASSERT_OK(fetch(self));
-	EXPECT_EQ(~0ull, self->bits[0]);
-	EXPECT_EQ(PAGES, only(self));
-	EXPECT_EQ(0x5a, own[100 * PAGE]);
-	own[100 * PAGE] = 1;
-	EXPECT_EQ(100, only(self));
-}
-
 TEST_F(track, a_mapping_is_whole)
 {
-	char *at = self->m.at;
+	char *at = self->m.at, *to;
 
 	EXPECT_EQ(-1, munmap(at, PAGE));
 	EXPECT_EQ(-1, mprotect(at, PAGE, PROT_READ));
@@ -269,6 +229,12 @@ TEST_F(track, a_mapping_is_whole)
 	EXPECT_EQ(-1, madvise(at, PAGES * PAGE, MADV_DONTNEED));
 	at[PAGE] = 4;
 	EXPECT_EQ(1, only(self));
+	/* All of it may be moved. */
+	to = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_EQ(to, mremap(at, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	EXPECT_EQ(4, to[PAGE]);
+	to[100 * PAGE] = 1;
+	EXPECT_EQ(100, only(self));
 }
 
 TEST_F(track, pages_cannot_be_pinned)
@@ -282,26 +248,19 @@ TEST_F(track, pages_cannot_be_pinned)
 	ASSERT_EQ(0, pipe(fds));
 	EXPECT_ERR(EFAULT, vmsplice(fds[1], &v, 1, 0));
 	EXPECT_ERR(EFAULT, raw_ioctl(&self->r, DD_IOC_REGION_PIN, &p));
-	close(fds[0]);
-	close(fds[1]);
 }
 
 TEST_F(track, a_child_has_no_part_in_it)
 {
-	pid_t pid;
+	int fds[2];
 
 	self->m.at[2 * PAGE] = 1;
 	EXPECT_EQ(2, only(self));
 	self->m.at[3 * PAGE] = 1;
-	pid = fork_child();
-	if (!pid) {
-		int fds[2];
-
-		CHILD_CHECK(pipe(fds) == 0);
-		CHILD_CHECK(write(fds[1], self->m.at, 1) == -1 && errno == EFAULT);
-		_exit(0);
+	ASSERT_EQ(0, pipe(fds));
+	IN_CHILD {
+		CHILD_ERR(EFAULT, write(fds[1], self->m.at, 1));
 	}
-	ASSERT_CHILD_OK(pid);
 	EXPECT_EQ(3, only(self));
 	self->m.at[3 * PAGE] = 2;
 	EXPECT_EQ(3, only(self));
@@ -314,21 +273,28 @@ TEST_F(track, errors_change_nothing)
 	struct mem plain;
 
 	ASSERT_OK(raw_alloc(r, PAGE, &plain));
+	const struct {
+		int err;
+		__u32 region;
+		__u64 offset, length;
+		void *bits;
+	} bad[] = {
+		{ EFAULT, id, 0, PAGES * PAGE, NULL },
+		{ EFAULT, id, 0, PAGES * PAGE, (void *)-4096 },
+		{ EINVAL, id, 0, 0, self->bits },
+		{ ERANGE, id, 0, (PAGES + 1) * PAGE, self->bits },
+		{ ERANGE, id, PAGES * PAGE, PAGE, self->bits },
+		{ ERANGE, id, -PAGE, 2 * PAGE, self->bits },
+		{ EOPNOTSUPP, plain.id, 0, PAGE, self->bits },
+		{ ENOENT, id + 1000, 0, PAGE, self->bits },
+		{ EINVAL, id, 8, PAGE, self->bits },
+		{ EINVAL, id, 0, 8, self->bits },
+	};
+
 	self->m.at[65 * PAGE] = 1;
-	EXPECT_ERR(EFAULT, fetch_to(r, id, 0, PAGES, NULL));
-	EXPECT_ERR(EFAULT, fetch_to(r, id, 0, PAGES, (void *)-4096));
-	EXPECT_ERR(EINVAL, fetch_to(r, id, 0, 0, self->bits));
-	EXPECT_ERR(ERANGE, fetch_to(r, id, 0, PAGES + 1, self->bits));
-	EXPECT_ERR(ERANGE, fetch_to(r, id, PAGES, 1, self->bits));
-	EXPECT_ERR(ERANGE, fetch_to(r, id, -1ull / PAGE, 2, self->bits));
-	EXPECT_ERR(EOPNOTSUPP, fetch_to(r, plain.id, 0, 1, self->bits));
-	EXPECT_ERR(ENOENT, fetch_to(r, id + 1000, 0, 1, self->bits));
-	EXPECT_ERR(EINVAL, raw_ioctl(r, DD_IOC_REGION_DIRTY, (&(struct dd_region_dirty){
-		.size = sizeof(struct dd_region_dirty), .region = id, .length = PAGE,
-		.offset = 8, .bitmap = (uintptr_t)self->bits })));
-	EXPECT_ERR(EINVAL, raw_ioctl(r, DD_IOC_REGION_DIRTY, (&(struct dd_region_dirty){
-		.size = sizeof(struct dd_region_dirty), .region = id, .length = 8,
-		.bitmap = (uintptr_t)self->bits })));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT_ERR(bad[i].err, dirty(r, bad[i].region, bad[i].offset, bad[i].length,
+					     bad[i].bits));
 	EXPECT_EQ(65, only(self));
 }
 
@@ -433,37 +399,23 @@ TEST_F(track, a_word_shows_that_there_was_a_store)
 struct fetcher {
 	FIXTURE_DATA(track) *self;
 	__u64 timeout;
-	pthread_t thread;
 	unsigned long fetched;
-	int error;
-	long sleeps;
-	bool waits;
+	struct call call;
 };
 
-static void *fetch_until_error(void *arg)
+static long fetch_until_error(void *arg)
 {
 	struct fetcher *f = arg;
-	struct rusage before, after;
 
-	getrusage(RUSAGE_THREAD, &before);
-	__atomic_store_n(&f->waits, true, __ATOMIC_RELEASE);
 	while (stored(&f->self->r, 0, f->timeout) == f->self->m.id && !fetch(f->self))
 		__atomic_fetch_add(&f->fetched, 1, __ATOMIC_RELEASE);
-	f->error = errno;
-	getrusage(RUSAGE_THREAD, &after);
-	f->sleeps = after.ru_nvcsw - before.ru_nvcsw;
-	return NULL;
+	return -1;
 }
 
-static unsigned long fetched(const struct fetcher *f)
-{
-	return __atomic_load_n(&f->fetched, __ATOMIC_ACQUIRE);
-}
-
-static int fetcher_start(FIXTURE_DATA(track) *self, struct fetcher *f, __u64 timeout)
+static bool fetcher_start(FIXTURE_DATA(track) *self, struct fetcher *f, __u64 timeout)
 {
 	*f = (struct fetcher){ .self = self, .timeout = timeout };
-	return pthread_create(&f->thread, NULL, fetch_until_error, f);
+	return call_begin(&f->call, fetch_until_error, f);
 }
 
 /* The first store after each fetch wakes the thread; a lost one would be waited for in vain. */
@@ -473,16 +425,17 @@ TEST_F(track, each_first_store_ends_a_wait)
 	struct fetcher f;
 	double end;
 
-	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
+	ASSERT_TRUE(fetcher_start(self, &f, FOREVER));
 	for (i = 0; i < n; i++) {
 		*page(self, i % PAGES) = i;
 		/* When it has been fetched, the next one may come before the thread sleeps. */
 		for (end = dd_now() + dd_patience() / 1e3; stored(&self->r, 0, 0); sched_yield())
 			ASSERT_LT(dd_now(), end);
 	}
+	/* A call that begins after the end fails with ENXIO. */
+	ASSERT_TRUE(call_sleeps(&f.call, SYS_ioctl));
 	ASSERT_EQ(0, munmap(self->r.area, DD_AREA_SIZE));
-	ASSERT_EQ(0, pthread_join(f.thread, NULL));
-	EXPECT_EQ(ESTALE, f.error);
+	EXPECT_ERR(ESTALE, call_end(&f.call));
 	EXPECT_LE(n, f.fetched);
 }
 
@@ -502,55 +455,29 @@ TEST_F(track, without_a_store_a_wait_is_one_sleep)
 	s.window = 16;
 	ASSERT_OK(mem_export(&self->r, &s));
 	ASSERT_OK(mem_import(&im, &s, DD_RIGHT_PUT, &i));
-	ASSERT_EQ(0, fetcher_start(self, &f, 300000000));
-	ASSERT_TRUE(WAIT_FOR(f.waits));
+	ASSERT_TRUE(fetcher_start(self, &f, 300000000));
+	ASSERT_SOON(__atomic_load_n(&f.call.tid, __ATOMIC_ACQUIRE));
 	for (k = 0; k < 10; k++) {
 		EXPECT_EQ(k ? '1' : 0, self->m.at[5 * PAGE]);
 		ASSERT_EQ(1, mem_put(&im, &i, "12345678", 5 * PAGE, 8, DD_SQE_NOTIFY));
 		EXPECT_EQ(0, stored(&self->r, 0, 0));
 		usleep(1000);
 	}
-	ASSERT_EQ(0, pthread_join(f.thread, NULL));
-	EXPECT_EQ(ETIMEDOUT, f.error);
+	EXPECT_ERR(ETIMEDOUT, call_end(&f.call));
 	EXPECT_EQ(0, f.fetched);
-	EXPECT_EQ(1, f.sleeps);
-	raw_close(&im);
-}
-
-static void nothing(int sig)
-{
+	EXPECT_EQ(1, f.call.sleeps);
 }
 
 TEST_F(track, a_wait_ends_by_time_or_signal)
 {
-	const struct sigaction sa = { .sa_handler = nothing };
 	struct fetcher f;
 
 	ASSERT_WAITS(50, ASSERT_EQ(0, stored(&self->r, 0, 50000000)));
 	EXPECT_NONE_STORED(&self->r, 0);
-	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
-	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
-	ASSERT_TRUE(WAIT_FOR(f.waits));
-	/* It may not sleep yet. */
-	ASSERT_TRUE(WAIT_FOR(pthread_kill(f.thread, SIGUSR1) || f.error));
-	ASSERT_EQ(0, pthread_join(f.thread, NULL));
-	EXPECT_EQ(EINTR, f.error);
-}
-
-TEST(a_waiter_is_killed)
-{
-	pid_t pid = fork_child();
-
-	if (!pid) {
-		struct raw r;
-
-		CHILD_CHECK(raw_open(&r) >= 0);
-		stored(&r, 0, FOREVER);
-		_exit(1);
-	}
-	ASSERT_TRUE(WAIT_FOR(asleep_in(pid, SYS_ioctl)));
-	ASSERT_EQ(0, kill(pid, SIGKILL));
-	EXPECT_EQ(SIGKILL, WTERMSIG(wait_child(pid)));
+	ASSERT_TRUE(fetcher_start(self, &f, FOREVER));
+	ASSERT_TRUE(call_sleeps(&f.call, SYS_ioctl));
+	ASSERT_TRUE(call_interrupt(&f.call));
+	EXPECT_ERR(EINTR, call_end(&f.call));
 }
 
 TEST_F(track, a_wait_goes_on_when_a_region_ends)
@@ -560,31 +487,25 @@ TEST_F(track, a_wait_goes_on_when_a_region_ends)
 	struct mem m;
 
 	ASSERT_OK(alloc(&self->r, &a, &m));
-	ASSERT_EQ(0, fetcher_start(self, &f, FOREVER));
-	ASSERT_TRUE(WAIT_FOR(f.waits));
+	ASSERT_TRUE(fetcher_start(self, &f, FOREVER));
+	ASSERT_TRUE(call_sleeps(&f.call, SYS_ioctl));
 	ASSERT_OK(raw_op(&self->r, DD_IOC_REGION_FREE, m.id));
 	/* Counted, but nothing to fetch. */
 	m.at[0] = 1;
 	ASSERT_EQ(0, munmap(m.at, m.len));
 	EXPECT_EQ(0, f.fetched);
 	self->m.at[0] = 1;
-	ASSERT_TRUE(WAIT_FOR(fetched(&f)));
+	ASSERT_SOON(__atomic_load_n(&f.fetched, __ATOMIC_ACQUIRE));
+	/* A call that begins after the end fails with ENXIO. */
+	ASSERT_TRUE(call_sleeps(&f.call, SYS_ioctl));
 	ASSERT_EQ(0, munmap(self->r.area, DD_AREA_SIZE));
-	ASSERT_EQ(0, pthread_join(f.thread, NULL));
-	EXPECT_EQ(ESTALE, f.error);
+	EXPECT_ERR(ESTALE, call_end(&f.call));
 	/* The word has ended with the context. */
 	self->m.at[PAGE] = 1;
 	EXPECT_EQ(1, self->m.at[PAGE]);
 }
 
 /* ---- regions in place of other memory ---------------------------------------- */
-
-static int alloc_at(const struct raw *r, const void *at, size_t len, struct dd_region_alloc *a)
-{
-	*a = (struct dd_region_alloc){ .size = sizeof(*a), .flags = DD_REGION_TRACK,
-				       .length = len, .address = (uintptr_t)at };
-	return raw_ioctl(r, DD_IOC_REGION_ALLOC, a);
-}
 
 /* Replaces memory as a library does. */
 static int replace(const struct raw *r, void *at, size_t len, struct mem *m)
@@ -598,8 +519,6 @@ static int replace(const struct raw *r, void *at, size_t len, struct mem *m)
 		    a.offset) == at ? 0 : -1;
 }
 
-static char data[3 * PAGE] __attribute__((aligned(PAGE))) = { [PAGE] = 'd' };
-static char bss[3 * PAGE] __attribute__((aligned(PAGE)));
 static const char constant[2 * PAGE] __attribute__((aligned(PAGE))) = { 1 };
 
 static void check_replaced(struct __test_metadata *_metadata, FIXTURE_DATA(track) *self, char *at)
@@ -631,82 +550,73 @@ static void check_replaced(struct __test_metadata *_metadata, FIXTURE_DATA(track
 	EXPECT_EQ(1, self->bits[0]);
 }
 
-TEST_F(track, memory_of_any_kind_is_replaced)
+/* Of a file, and of none; lib_track has more kinds. */
+TEST_F(track, private_memory_is_replaced)
 {
-	char *heap, stack[4 * PAGE], *own;
-	char name[] = "/tmp/abi_track.XXXXXX";
-	int fd;
+	int fd = memfd_create("abi_track", 0);
+	char *at;
 
-	check_replaced(_metadata, self, data);
-	check_replaced(_metadata, self, bss);
-	heap = sbrk(0);
-	heap = (char *)(((uintptr_t)heap + PAGE - 1) & -PAGE);
-	ASSERT_EQ(0, brk(heap + 4 * PAGE));
-	check_replaced(_metadata, self, heap);
-	memset(stack, 0, sizeof(stack));
-	check_replaced(_metadata, self, (char *)(((uintptr_t)stack + PAGE - 1) & -PAGE));
-	own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, own);
-	check_replaced(_metadata, self, own);
-	fd = mkstemp(name);
 	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, unlink(name));
 	ASSERT_EQ(0, ftruncate(fd, 3 * PAGE));
-	own = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	ASSERT_NE(MAP_FAILED, own);
-	check_replaced(_metadata, self, own);
-	close(fd);
+	for (int i = 0; i < 2; i++) {
+		at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			  i ? MAP_PRIVATE : MAP_PRIVATE | MAP_ANONYMOUS, i ? fd : -1, 0);
+		ASSERT_NE(MAP_FAILED, at);
+		check_replaced(_metadata, self, at);
+	}
 }
 
 TEST_F(track, memory_that_is_not_the_process_own_is_not_replaced)
 {
 	const struct raw *r = &self->r;
 	const int rw = PROT_READ | PROT_WRITE, anon = MAP_PRIVATE | MAP_ANONYMOUS;
-	char *all = mmap(NULL, 8 * PAGE, rw, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	/* Pages: 3 is missing, 5 to 7 are not for both loads and stores, 8 and 9 shared. */
+	char *all = mmap(NULL, 12 * PAGE, rw, anon, -1, 0);
+	int fd = memfd_create("abi_track", 0);
 	long long used = memlock_used(r);
 	struct dd_region_alloc a;
-	int fd;
+	const struct {
+		int err;
+		const void *at;
+		size_t len;
+	} bad[] = {
+		{ EOPNOTSUPP, all + 8 * PAGE, PAGE },
+		{ EFAULT, all, 4 * PAGE }, { EFAULT, all + 2 * PAGE, 3 * PAGE },
+		{ EFAULT, all + 3 * PAGE, PAGE },
+		{ EFAULT, all, 3 * PAGE + 1 },		/* rounded up */
+		{ EFAULT, all + 4 * PAGE, 2 * PAGE }, { EFAULT, all + 6 * PAGE, PAGE },
+		{ EFAULT, all + 7 * PAGE, PAGE },
+		{ EFAULT, constant, PAGE },
+		{ EOPNOTSUPP, self->m.at, PAGE }, { EOPNOTSUPP, r->area, PAGE },
+		{ EFAULT, (void *)-(2 * PAGE), 2 * PAGE },
+		{ EFAULT, (void *)0xffff888000000000, PAGE },
+		{ EFAULT, all + 10 * PAGE, 2 * PAGE },	/* behind the end of a file */
+		{ EINVAL, all + 8, PAGE },
+	};
 
 	ASSERT_NE(MAP_FAILED, all);
-	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, all, PAGE, &a));
-	/* Only a part. */
-	ASSERT_NE(MAP_FAILED, mmap(all, 8 * PAGE, rw, anon | MAP_FIXED, -1, 0));
 	memset(all, 0x5a, 8 * PAGE);
 	ASSERT_EQ(0, munmap(all + 3 * PAGE, PAGE));
-	EXPECT_ERR(EFAULT, alloc_at(r, all, 4 * PAGE, &a));
-	EXPECT_ERR(EFAULT, alloc_at(r, all + 2 * PAGE, 3 * PAGE, &a));
-	EXPECT_ERR(EFAULT, alloc_at(r, all + 3 * PAGE, PAGE, &a));
-	/* Rounded up. */
-	EXPECT_ERR(EFAULT, alloc_at(r, all, 3 * PAGE + 1, &a));
 	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_READ));
-	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
-	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_WRITE));
-	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
-	ASSERT_EQ(0, mprotect(all + 5 * PAGE, PAGE, PROT_NONE));
-	EXPECT_ERR(EFAULT, alloc_at(r, all + 4 * PAGE, 2 * PAGE, &a));
-	EXPECT_ERR(EFAULT, alloc_at(r, constant, PAGE, &a));
-	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, self->m.at, PAGE, &a));
-	EXPECT_ERR(EOPNOTSUPP, alloc_at(r, r->area, PAGE, &a));
-	EXPECT_ERR(EFAULT, alloc_at(r, (void *)-(2 * PAGE), 2 * PAGE, &a));
-	EXPECT_ERR(EFAULT, alloc_at(r, (void *)0xffff888000000000, PAGE, &a));
-	/* The last page of a file is behind its end. */
-	fd = memfd_create("abi_track", 0);
-	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, mprotect(all + 6 * PAGE, PAGE, PROT_NONE));
+	ASSERT_EQ(0, mprotect(all + 7 * PAGE, PAGE, PROT_WRITE));
+	ASSERT_NE(MAP_FAILED, mmap(all + 8 * PAGE, 2 * PAGE, rw,
+				   MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
 	ASSERT_EQ(0, ftruncate(fd, PAGE));
-	ASSERT_EQ(all, mmap(all, 2 * PAGE, rw, MAP_PRIVATE | MAP_FIXED, fd, 0));
-	EXPECT_ERR(EFAULT, alloc_at(r, all, 2 * PAGE, &a));
-	/* Only tracked regions, only whole pages. */
-	EXPECT_ERR(EINVAL, alloc_at(r, all + 8, PAGE, &a));
+	ASSERT_NE(MAP_FAILED, mmap(all + 10 * PAGE, 2 * PAGE, rw, MAP_PRIVATE | MAP_FIXED, fd, 0));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT_ERR(bad[i].err, alloc_at(r, bad[i].at, bad[i].len, &a));
+	/* Only tracked regions. */
 	a = (struct dd_region_alloc){ .size = sizeof(a), .length = PAGE,
 				      .address = (uintptr_t)all };
 	EXPECT_ERR(EINVAL, raw_ioctl(r, DD_IOC_REGION_ALLOC, &a));
 	EXPECT_TRUE(WAIT_FOR(memlock_used(r) == used));
 	EXPECT_EQ(0x5a, all[4 * PAGE]);
-	close(fd);
 }
 
 /* ---- debuggers, futexes ------------------------------------------------------ */
 
+/* Of another process: a store of a debugger is one of the process. */
 TEST_F(track, debuggers_load_and_store)
 {
 	char *at = self->m.at + 3 * PAGE, buf[2 * PAGE] = { 0 };
@@ -718,16 +628,19 @@ TEST_F(track, debuggers_load_and_store)
 	memcpy(at + PAGE - 4, "abcdefgh", 8);
 	ASSERT_OK(fetch(self));
 	EXPECT_EQ(3ull << 3, self->bits[0]);
-	EXPECT_EQ(2 * PAGE, pread(fd, buf, 2 * PAGE, (uintptr_t)at));
-	EXPECT_EQ(0, memcmp(buf, at, 2 * PAGE));
+	IN_CHILD {
+		CHILD_CHECK(pread(fd, buf, 2 * PAGE, (uintptr_t)at) == 2 * PAGE);
+		CHILD_CHECK(!memcmp(buf + PAGE - 4, "abcdefgh", 8));
+	}
 	EXPECT_EQ(PAGES, only(self));
-	/* A store of a debugger is one of the process. */
-	EXPECT_EQ(2, pwrite(fd, "XY", 2, (uintptr_t)at + 7));
+	IN_CHILD
+		CHILD_CHECK(pwrite(fd, "XY", 2, (uintptr_t)at + 7) == 2);
 	EXPECT_EQ('Y', at[8]);
 	EXPECT_EQ(self->m.id, stored(&self->r, 0, 0));
 	EXPECT_EQ(3, only(self));
 	/* From the last byte of one page to the first of the next one. */
-	EXPECT_EQ(2, pwrite(fd, "ZW", 2, (uintptr_t)at + PAGE - 1));
+	IN_CHILD
+		CHILD_CHECK(pwrite(fd, "ZW", 2, (uintptr_t)at + PAGE - 1) == 2);
 	EXPECT_EQ('W', at[PAGE]);
 	ASSERT_OK(fetch(self));
 	EXPECT_EQ(3ull << 3, self->bits[0]);
@@ -737,61 +650,26 @@ TEST_F(track, debuggers_load_and_store)
 	EXPECT_EQ(PAGES, only(self));
 	/* This call needs pages that can be pinned. */
 	EXPECT_EQ(-1, process_vm_readv(getpid(), &here, 1, &there, 1, 0));
-	close(fd);
 }
 
-TEST_F(track, a_tracer_loads_and_stores)
-{
-	pid_t pid;
-	int status;
-
-	SKIP_ON_UM("has no access to mappings by page number");
-	pid = fork_child();
-	if (!pid) {
-		struct dd_region_alloc a;
-		struct raw r;
-		struct mem m;
-
-		CHILD_CHECK(raw_open(&r) >= 0);
-		CHILD_CHECK(replace(&r, bss, sizeof(bss), &m) == 0);
-		*(volatile long *)bss = 4711;
-		CHILD_CHECK(fetch_to(&r, m.id, 0, 3, &a) == 0);
-		/* The tracer needs a process that may be dumped; this one has changed its user. */
-		CHILD_CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
-		CHILD_CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0);
-		raise(SIGSTOP);
-		CHILD_CHECK(stored(&r, 0, 0) == m.id);
-		CHILD_CHECK(*(volatile long *)bss == 4712);
-		_exit(0);
-	}
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	ASSERT_TRUE(WIFSTOPPED(status));
-	errno = 0;
-	EXPECT_EQ(4711, ptrace(PTRACE_PEEKDATA, pid, bss, NULL));
-	EXPECT_EQ(0, errno);
-	EXPECT_EQ(0, ptrace(PTRACE_POKEDATA, pid, bss, 4712l));
-	ASSERT_EQ(0, ptrace(PTRACE_CONT, pid, NULL, NULL));
-	ASSERT_CHILD_OK(pid);
-}
-
-static void *wait_for_one(void *arg)
+static long wait_for_one(void *arg)
 {
 	int *word = arg;
 
 	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
 		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-	return NULL;
+	return 0;
 }
 
 TEST_F(track, private_futexes_work)
 {
 	int *word = (int *)self->m.at;
-	pthread_t thread;
+	struct call c;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_for_one, word));
+	ASSERT_TRUE(call_begin(&c, wait_for_one, word));
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 	EXPECT_LE(0, syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
-	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, call_end(&c));
 	EXPECT_ERR(EFAULT, syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0));
 	EXPECT_EQ(0, only(self));
 }
@@ -802,18 +680,16 @@ struct storer {
 	volatile __u64 *at;
 	unsigned int seed;
 	unsigned int pages;
-	bool stop;
+	__u64 n;
 };
 
 /* Stores larger and larger numbers. */
-static void *store_until_stop(void *arg)
+static bool store_next(void *arg)
 {
 	struct storer *s = arg;
-	__u64 n = 0;
 
-	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
-		s->at[rand_r(&s->seed) % s->pages * (PAGE / 8)] = ++n;
-	return NULL;
+	s->at[rand_r(&s->seed) % s->pages * (PAGE / 8)] = ++s->n;
+	return true;
 }
 
 static void check_stores(struct __test_metadata *_metadata, FIXTURE_DATA(track) *self,
@@ -826,21 +702,17 @@ static void check_stores(struct __test_metadata *_metadata, FIXTURE_DATA(track) 
 	};
 	static __u64 copy[PAGES][2];
 	int rounds = dd_count(5), i, k;
+	struct loop l[2];
 	unsigned long p;
-	pthread_t t[2];
 
 	memset(copy, 0, sizeof(copy));
 	while (rounds--) {
-		for (i = 0; i < 2; i++) {
-			s[i].stop = false;
-			ASSERT_EQ(0, pthread_create(&t[i], NULL, store_until_stop, &s[i]));
-		}
+		for (i = 0; i < 2; i++)
+			ASSERT_TRUE(loop_begin(&l[i], store_next, &s[i]));
 		for (k = 0; k <= 40; k++) {
 			/* The last fetch is after all stores. */
-			for (i = 0; k == 40 && i < 2; i++) {
-				__atomic_store_n(&s[i].stop, true, __ATOMIC_RELAXED);
-				ASSERT_EQ(0, pthread_join(t[i], NULL));
-			}
+			for (i = 0; k == 40 && i < 2; i++)
+				ASSERT_EQ(0, loop_end(&l[i]));
 			ASSERT_OK(fetch(self));
 			for (p = 0; p < pages; p++)
 				if (is_set(self->bits, p))

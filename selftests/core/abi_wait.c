@@ -6,9 +6,8 @@
  */
 #include "dd_harness.h"
 #include <poll.h>
-#include <pthread.h>
-#include <sys/epoll.h>
 #include "raw.h"
+#include "threads.h"
 
 #define MS		1000000ull
 #define FOREVER		(~0ull)
@@ -38,99 +37,14 @@ static int wait_lists(const struct raw *r, __u32 *lists, int count,
 	return raw_ioctl(r, DD_IOC_LIST_WAIT, &w) ? -1 : (int)w.ready;
 }
 
-static int wait_list(struct pair *p, __u64 timeout)
-{
-	__u32 list = p->s.list;
-
-	return wait_lists(&p->srv, &list, 1, timeout);
-}
-
 static int wait_conn(struct pair *p, int what, __u64 value, __u64 timeout)
 {
 	return raw_conn_wait(&p->cl, p->c.conn, what, value, timeout);
 }
 
-TEST_F(wait, nothing_yet)
-{
-	double start = dd_now();
-
-	EXPECT_ERR(EAGAIN, wait_list(&self->p, 0));
-	EXPECT_ERR(ETIMEDOUT, wait_list(&self->p, 1));
-	EXPECT_ERR(ETIMEDOUT, wait_list(&self->p, 200 * MS));
-	EXPECT_LE(0.2, dd_now() - start);
-}
-
-TEST_F(wait, something_already)
-{
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_EQ(1, wait_list(&self->p, 0));
-	EXPECT_EQ(1, wait_list(&self->p, FOREVER));
-	EXPECT_EQ(1, wait_list(&self->p, FOREVER - 1));
-	EXPECT_EQ(1, wait_list(&self->p, 1ull << 63));
-}
-
-struct sender {
-	struct pair *p;
-	pid_t tid;		/* that must sleep first */
-	void (*act)(struct pair *p);
-	bool slept;
-};
-
-static void *act_when_asleep(void *arg)
-{
-	struct sender *s = arg;
-
-	s->slept = WAIT_FOR(asleep_in_wait(s->tid));
-	s->act(s->p);
-	return NULL;
-}
-
-/* Evaluates @call in this thread; another one does @fn once this one sleeps. */
-#define WHILE_ASLEEP(fn, call) do {					\
-	struct sender __s = { .p = &self->p, .tid = gettid(), .act = fn };\
-	pthread_t __t;							\
-	ASSERT_EQ(0, pthread_create(&__t, NULL, act_when_asleep, &__s));\
-	call;								\
-	pthread_join(__t, NULL);					\
-	EXPECT_TRUE(__s.slept);						\
-} while (0)
-
-static void nothing(int sig)
-{
-}
-
-static void signal_main(struct pair *p)
-{
-	kill(getpid(), SIGUSR1);
-}
-
-TEST_F(wait, many_lists_ready_ones_first)
-{
-	struct dd_connect c[3];
-	struct dd_serve s[3];
-	__u32 lists[4], want[2];
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "many%d", i);
-		ASSERT_EQ(0, pair_more(&self->p, name, 0, &s[i], &c[i]));
-		lists[i] = s[i].list;
-	}
-	lists[3] = self->p.s.list;
-	EXPECT_ERR(EAGAIN, wait_lists(&self->p.srv, lists, 4, 0));
-	ASSERT_EQ(1, raw_send(&self->p.cl, c[1].state_unit, c[1].conn, 0, 0, 8));
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	want[0] = lists[1];
-	want[1] = lists[3];
-	EXPECT_EQ(2, wait_lists(&self->p.srv, lists, 4, FOREVER));
-	EXPECT_EQ(want[0], lists[0]);
-	EXPECT_EQ(want[1], lists[1]);
-}
-
 TEST_F(wait, the_same_list_many_times)
 {
+	static const __u64 limits[] = { 0, 1ull << 63, FOREVER - 1, FOREVER };
 	__u32 lists[DD_WAIT_MAX];
 	int i;
 
@@ -139,8 +53,8 @@ TEST_F(wait, the_same_list_many_times)
 	EXPECT_ERR(EAGAIN, wait_lists(&self->p.srv, lists, DD_WAIT_MAX, 0));
 	EXPECT_ERR(ETIMEDOUT, wait_lists(&self->p.srv, lists, DD_WAIT_MAX, MS));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_EQ(DD_WAIT_MAX,
-		  wait_lists(&self->p.srv, lists, DD_WAIT_MAX, FOREVER));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(DD_WAIT_MAX, wait_lists(&self->p.srv, lists, DD_WAIT_MAX, limits[i]));
 }
 
 TEST_F(wait, bad_arguments)
@@ -160,9 +74,15 @@ TEST_F(wait, bad_arguments)
 	EXPECT_ERR(EINVAL, wait_conn(&self->p, -1, 0, 0));
 }
 
+static long wait_for_two(void *pair)
+{
+	return wait_conn(pair, DD_WAIT_DONE, 2, FOREVER);
+}
+
 TEST_F(wait, for_a_counter)
 {
 	struct dd_note n;
+	struct call c;
 
 	EXPECT_EQ(0, wait_conn(&self->p, DD_WAIT_SENT, 0, 0));
 	EXPECT_ERR(EAGAIN, wait_conn(&self->p, DD_WAIT_SENT, 1, 0));
@@ -172,60 +92,36 @@ TEST_F(wait, for_a_counter)
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	EXPECT_EQ(0, wait_conn(&self->p, DD_WAIT_SENT, 2, FOREVER));
 	EXPECT_ERR(EAGAIN, wait_conn(&self->p, DD_WAIT_DONE, 2, 0));
+	ASSERT_TRUE(call_waits(&c, wait_for_two, &self->p));
 	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	EXPECT_EQ(0, wait_conn(&self->p, DD_WAIT_DONE, 2, FOREVER));
+	EXPECT_EQ(0, call_end(&c));
 }
 
-static void take_one(struct pair *p)
+static int close_there(const struct pair *p)
 {
-	struct dd_note n;
-
-	raw_take(&p->srv, p->s.list_unit, &n);
+	return raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p));
 }
 
-TEST_F(wait, for_a_counter_that_moves)
+TEST_F(wait, for_a_counter_in_vain)
 {
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	WHILE_ASLEEP(take_one, EXPECT_EQ(0, wait_conn(&self->p, DD_WAIT_DONE, 2,
-						      FOREVER)));
-}
+	struct call c;
 
-static void close_there(struct pair *p)
-{
-	raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p));
-}
-
-TEST_F(wait, for_a_counter_of_a_connection_that_ends)
-{
-	WHILE_ASLEEP(close_there,
-		     EXPECT_ERR(ECONNRESET, wait_conn(&self->p, DD_WAIT_DONE, 9,
-						      FOREVER)));
-	EXPECT_ERR(ECONNRESET, wait_conn(&self->p, DD_WAIT_DONE, 9, FOREVER));
-}
-
-TEST_F(wait, for_a_counter_interrupted)
-{
-	struct sigaction sa = { .sa_handler = nothing };
-
-	sigaction(SIGUSR1, &sa, NULL);
-	WHILE_ASLEEP(signal_main,
-		     EXPECT_ERR(EINTR, wait_conn(&self->p, DD_WAIT_SENT, 9,
-						 FOREVER)));
-}
-
-static void close_here(struct pair *p)
-{
-	raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn);
+	ASSERT_TRUE(call_waits(&c, wait_for_two, &self->p));
+	ASSERT_TRUE(call_interrupt(&c));
+	EXPECT_ERR(EINTR, call_end(&c));
+	ASSERT_TRUE(call_waits(&c, wait_for_two, &self->p));
+	ASSERT_EQ(0, close_there(&self->p));
+	EXPECT_ERR(ECONNRESET, call_end(&c));
+	EXPECT_ERR(ECONNRESET, wait_for_two(&self->p));
 }
 
 TEST_F(wait, for_a_counter_of_a_connection_closed_here)
 {
-	int ret = 0;
+	struct call c;
 
-	WHILE_ASLEEP(close_here,
-		     ret = wait_conn(&self->p, DD_WAIT_DONE, 9, FOREVER));
-	EXPECT_EQ(-1, ret);
+	ASSERT_TRUE(call_waits(&c, wait_for_two, &self->p));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	EXPECT_EQ(-1, call_end(&c));
 	EXPECT_TRUE(errno == ENOENT || errno == ECONNRESET);
 }
 
@@ -238,116 +134,6 @@ static int poll_now(int fd)
 	return poll(&p, 1, 0) < 0 ? -1 : p.revents;
 }
 
-TEST_F(wait, list_fd_polls_for_input)
-{
-	int fd = raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list);
-	struct dd_note n;
-
-	ASSERT_LE(0, fd);
-	EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	EXPECT_EQ(0, poll_now(fd));
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_TRUE(poll_now(fd) & POLLIN);
-	EXPECT_FALSE(poll_now(fd) & (POLLERR | POLLHUP));
-	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	EXPECT_EQ(0, poll_now(fd));
-	/* A list may have several descriptors. */
-	EXPECT_LE(0, raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list));
-	close(fd);
-}
-
-TEST_F(wait, list_fd_outlives_its_list)
-{
-	int fd = raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list);
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, self->p.s.service));
-	EXPECT_NE(0, poll_now(fd));
-	raw_close(&self->p.srv);
-	EXPECT_NE(0, poll_now(fd));
-	close(fd);
-	ASSERT_EQ(0, raw_open(&self->p.srv));
-}
-
-TEST_F(wait, list_fd_does_nothing_else)
-{
-	int fd = raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list);
-	char c = 0;
-
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(-1, read(fd, &c, 1));
-	EXPECT_EQ(-1, write(fd, &c, 1));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0));
-	EXPECT_EQ(-1, ioctl(fd, DD_IOC_LIST_KICK, self->p.s.list));
-	close(fd);
-}
-
-static void *epoll_one(void *arg)
-{
-	struct epoll_event e;
-
-	return (void *)(long)epoll_wait(*(int *)arg, &e, 1, dd_patience());
-}
-
-TEST_F(wait, epoll_on_a_list)
-{
-	struct epoll_event e = { .events = EPOLLIN | EPOLLET };
-	int fd = raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list);
-	int ep = epoll_create1(EPOLL_CLOEXEC), i;
-	struct dd_note n;
-	pthread_t t;
-	void *ret;
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e));
-	for (i = 0; i < dd_count(20); i++) {
-		EXPECT_EQ(0, epoll_wait(ep, &e, 1, 0));
-		ASSERT_EQ(0, pthread_create(&t, NULL, epoll_one, &ep));
-		ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-		pthread_join(t, &ret);
-		EXPECT_EQ(1, (long)ret);
-		ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	}
-	/* A descriptor may be closed while it is in the set. */
-	close(fd);
-	EXPECT_EQ(0, epoll_wait(ep, &e, 1, 0));
-	close(ep);
-}
-
-TEST_F(wait, device_polls_for_any_list)
-{
-	struct dd_note n;
-
-	EXPECT_FALSE(poll_now(self->p.srv.fd) & POLLIN);
-	EXPECT_FALSE(poll_now(self->p.cl.fd) & POLLIN);
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_TRUE(poll_now(self->p.srv.fd) & POLLIN);
-	EXPECT_FALSE(poll_now(self->p.cl.fd) & POLLIN);
-	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	EXPECT_FALSE(poll_now(self->p.srv.fd) & POLLIN);
-	close_there(&self->p);
-	EXPECT_TRUE(poll_now(self->p.cl.fd) & POLLIN);
-}
-
-static void *poll_device(void *arg)
-{
-	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
-
-	return (void *)(long)(poll(&p, 1, dd_patience()) == 1 &&
-			      (p.revents & POLLIN));
-}
-
-TEST_F(wait, device_poll_is_woken)
-{
-	pthread_t t;
-	void *ret;
-
-	ASSERT_EQ(0, pthread_create(&t, NULL, poll_device, &self->p.srv.fd));
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	pthread_join(t, &ret);
-	EXPECT_EQ(1, (long)ret);
-}
-
 /* The result of poll() in a process that has inherited the descriptor. */
 static int poll_elsewhere(int fd)
 {
@@ -358,16 +144,40 @@ static int poll_elsewhere(int fd)
 	return WEXITSTATUS(wait_child(pid));
 }
 
-/* io_uring, aio and epoll poll in a worker or for another process. */
-TEST_F(wait, device_polls_for_another_process)
+/* Also of another process: io_uring, aio and epoll poll in a worker. */
+TEST_F(wait, device_polls_for_any_list)
 {
 	struct dd_note n;
 
+	EXPECT_EQ(0, poll_now(self->p.srv.fd));
+	EXPECT_EQ(0, poll_now(self->p.cl.fd));
 	EXPECT_EQ(0, poll_elsewhere(self->p.srv.fd));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	EXPECT_EQ(POLLIN, poll_now(self->p.srv.fd));
 	EXPECT_EQ(POLLIN, poll_elsewhere(self->p.srv.fd));
+	EXPECT_EQ(0, poll_now(self->p.cl.fd));
 	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
+	EXPECT_EQ(0, poll_now(self->p.srv.fd));
 	EXPECT_EQ(0, poll_elsewhere(self->p.srv.fd));
+	ASSERT_EQ(0, close_there(&self->p));
+	EXPECT_EQ(POLLIN, poll_now(self->p.cl.fd));
+}
+
+static long poll_device(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+
+	return poll(&p, 1, dd_patience()) == 1 && (p.revents & POLLIN);
+}
+
+TEST_F(wait, device_poll_is_woken)
+{
+	struct call c;
+
+	ASSERT_TRUE(call_begin(&c, poll_device, &self->p.srv.fd));
+	ASSERT_TRUE(call_sleeps(&c, SYS_poll));
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	EXPECT_EQ(1, call_end(&c));
 }
 
 /* The end of a context wakes pollers whatever they wait for. */
@@ -429,37 +239,28 @@ TEST_F(wait, an_edge_of_any_list)
 TEST_F(wait, sigio_when_asked_for)
 {
 	struct sigaction sa = { .sa_handler = on_sigio };
-	int fd = self->p.srv.fd, before;
+	int fd = self->p.srv.fd, i, before;
 	struct dd_note n;
 
 	sigaction(SIGIO, &sa, NULL);
 	ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC));
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_TRUE(WAIT_FOR(sigio_count > 0));
-	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	before = sigio_count;
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_TRUE(WAIT_FOR(sigio_count > before));
-	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
+	for (i = 0; i < 2; i++) {
+		before = sigio_count;
+		ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+		EXPECT_TRUE(WAIT_FOR(sigio_count > before));
+		ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
+	}
 	/* Without a request there is no signal. */
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC));
 	before = sigio_count;
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	EXPECT_TRUE(poll_now(fd) & POLLIN);
 	EXPECT_EQ(before, sigio_count);
-}
-
-TEST_F(wait, sigio_goes_with_its_context)
-{
-	int fd = self->p.srv.fd;
-
-	signal(SIGIO, SIG_IGN);
-	ASSERT_EQ(0, fcntl(fd, F_SETOWN, getpid()));
+	/* The request goes with its context. */
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC));
 	raw_close(&self->p.srv);
-	ASSERT_SOON(pair_request(&self->p, 0, 0, 8) == -1 &&
-		    errno == ECONNRESET);
+	ASSERT_SOON(pair_request(&self->p, 0, 0, 8) == -1 && errno == ECONNRESET);
 	ASSERT_EQ(0, raw_open(&self->p.srv));
 }
 

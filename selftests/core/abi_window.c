@@ -8,50 +8,29 @@
  */
 #include "dd_harness.h"
 #include <linux/io_uring.h>
-#include <linux/loop.h>
-#include <pthread.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include "raw.h"
+#include "threads.h"
 
 #define SELF		"/proc/self/exe"
-#define HOLD		"--hold"	/* FD: report there, then wait */
+#define HOLD		"--hold"	/* wait */
 #define WATCH		"--watch"	/* PID: watch new memory while it stores */
-
-/* exec() of a program that reports on @fd that it runs, and then waits. */
-static void hold(int fd)
-{
-	char arg[16];
-
-	snprintf(arg, sizeof(arg), "%d", fd);
-	execl(SELF, SELF, HOLD, arg, NULL);
-	_exit(1);
-}
-
-/* A process with the direct path to a service of one page. */
-static void sender_open(struct client *s, const char *name)
-{
-	CHILD_CHECK(client_open(s, name) == 0);
-	CHILD_CHECK(client_way(s) == 0);
-}
-
-static void store(struct way *w, __u64 k, int byte)
-{
-	memset(w->block, byte, PAGE);
-	memset(w->notes, byte, way_notes_size(w));
-	*way_slot(w, k) = (struct dd_ring_note){
-		.seq = k + 1, .conn = w->d.peer_conn, .offset = ~k,
-		.len = k << 32 };
-}
 
 /* Rounds of stores by all processes, in shared memory. */
 static unsigned long *rounds;
 
 static void *store_forever(void *arg)
 {
+	const struct way *w = arg;
+
 	for (__u64 k = 0;; k++) {
-		store(arg, k, 0xee);
+		memset(w->block, 0xee, PAGE);
+		memset(w->notes, 0xee, way_notes_size(w));
+		*way_slot(w, k) = (struct dd_ring_note){
+			.seq = k + 1, .conn = w->d.peer_conn, .offset = ~k,
+			.len = k << 32 };
 		__atomic_add_fetch(rounds, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -63,32 +42,6 @@ static bool stores_go_on(void)
 	unsigned long from = __atomic_load_n(rounds, __ATOMIC_ACQUIRE);
 
 	return WAIT_FOR(__atomic_load_n(rounds, __ATOMIC_ACQUIRE) >= from + 2);
-}
-
-/* How a process that keeps storing loses its window. */
-enum fate {
-	KILLED,
-	CLOSES,
-};
-
-static void storer(const char *name, int ready, enum fate fate)
-{
-	struct client s;
-	__u64 k;
-
-	sender_open(&s, name);
-	s.w.block[0] = 1;
-	child_report(ready);
-	if (fate == KILLED)
-		store_forever(&s.w);
-	for (k = 0; k < 20000; k++)
-		store(&s.w, k, 0xee);
-	CHILD_CHECK(client_close(&s) == 0);
-	for (k = 0; k < 1000; k++) {
-		memset(s.w.block, 0xdd, PAGE);
-		memset(s.w.notes, 0xdd, way_notes_size(&s.w));
-	}
-	_exit(0);
 }
 
 static bool all_zero(const char *at, size_t len)
@@ -114,16 +67,6 @@ static int connections(const struct server *s)
 	return raw_conns(&s->r, s->s.service, NULL, 0);
 }
 
-static pid_t start_storer(const char *name, enum fate fate)
-{
-	int ready;
-	pid_t pid = fork_until_report(&ready);
-
-	if (!pid)
-		storer(name, ready, fate);
-	return pid;
-}
-
 /* Consumes all that was posted to the first ring, also behind gaps. */
 static void read_all(const struct server *s)
 {
@@ -139,66 +82,6 @@ static void read_all(const struct server *s)
 			end = notes[i].seq;
 	__atomic_store_n(&state->head, end, __ATOMIC_RELEASE);
 }
-
-TEST(stores_after_the_server_closed)
-{
-	struct server s;
-	pid_t pid;
-
-	ASSERT_EQ(0, server_open(&s, "stored", 1));
-	for (int i = 0; i < dd_count(30); i++) {
-		pid = start_storer("stored", KILLED);
-		ASSERT_LT(0, pid);
-		ASSERT_EQ(0, raw_op(&s.r, DD_IOC_CLOSE, server_conn(&s)));
-		memset(s.m.at, 0, PAGE);
-		/*
-		 * The client still stores: its window is gone, and it does not
-		 * notice.
-		 */
-		ASSERT_TRUE(stores_go_on());
-		EXPECT_TRUE(all_zero(s.m.at, PAGE));
-		EXPECT_TRUE(nothing_arrives(s.m.at, PAGE));
-		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
-		kill_child(pid);
-		/* Otherwise the block stays reserved for the unread notes. */
-		read_all(&s);
-	}
-}
-
-TEST(stores_while_the_server_dies)
-{
-	struct server s;
-	pid_t pid;
-
-	for (int i = 0; i < dd_count(30); i++) {
-		ASSERT_EQ(0, server_open(&s, "stored", 1));
-		pid = start_storer("stored", KILLED);
-		ASSERT_LT(0, pid);
-		if (i % 2)
-			raw_op(&s.r, DD_IOC_UNSERVE, s.s.service);
-		raw_close(&s.r);
-		munmap(s.m.at, s.m.len);
-		EXPECT_TRUE(stores_go_on());
-		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
-		kill_child(pid);
-	}
-}
-
-TEST(stores_through_an_own_close)
-{
-	struct server s;
-	pid_t pid;
-
-	ASSERT_EQ(0, server_open(&s, "stored", 1));
-	for (int i = 0; i < 4; i++) {
-		pid = start_storer("stored", CLOSES);
-		ASSERT_LT(0, pid);
-		ASSERT_CHILD_OK(pid);
-		EXPECT_NE(0xdd, (unsigned char)s.m.at[0]);
-	}
-}
-
-/* --- exec ------------------------------------------------------------------*/
 
 /* The block's next owner sees the message it was sent, and nothing else. */
 static bool next_owner(const struct server *s)
@@ -221,45 +104,6 @@ static bool next_owner(const struct server *s)
 	       at[128] == 0x11 && all_zero(at + 192, PAGE - 192);
 	raw_close(&c.r);
 	return good;
-}
-
-/* After exec: new regions may get the memory that was the block. */
-static int watch(pid_t storing)
-{
-	const size_t len = 16 * PAGE;
-	bool good = true;
-	struct raw r;
-	struct mem m;
-
-	CHILD_CHECK(raw_open(&r) == 0);
-	for (int i = 0; good && i < 4; i++) {
-		CHILD_CHECK(raw_alloc(&r, len, &m) == 0);
-		good = all_zero(m.at, len) && nothing_arrives(m.at, len);
-		CHILD_CHECK(raw_free(&r, &m) == 0);
-	}
-	CHILD_CHECK(waitpid(storing, NULL, WNOHANG) == 0);
-	kill_child(storing);
-	return !good;
-}
-
-TEST(stores_through_an_exec_of_the_receiver)
-{
-	char arg[16];
-
-	for (int i = 0; i < dd_count(20); i++) {
-		pid_t pid = fork_child();
-
-		if (!pid) {
-			struct server s;
-
-			CHILD_CHECK(server_open(&s, "stored", 1) == 0);
-			snprintf(arg, sizeof(arg), "%d",
-				 start_storer("stored", KILLED));
-			execl(SELF, SELF, WATCH, arg, NULL);
-			_exit(1);
-		}
-		ASSERT_CHILD_OK(pid);
-	}
 }
 
 /* --- pins ------------------------------------------------------------------*/
@@ -377,120 +221,42 @@ static int other_opens(pid_t pid)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* A block device that reads directly into user memory, or -1. */
-static int direct_file(int *loop)
+/* By a splice, by another process, by io_uring. */
+TEST(a_window_is_not_pinned)
 {
-	char path[] = "/tmp/direct.XXXXXX", dev[32];
-	int control, file, n, fd;
-
-	*loop = -1;
-	if (system("modprobe -q loop 2>/dev/null"))
-		fprintf(stderr, "# no module loop\n");
-	control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	file = mkostemp(path, O_CLOEXEC);
-	if (control < 0 || file < 0 || unlink(path) ||
-	    ftruncate(file, 16 * PAGE))
-		return -1;
-	n = ioctl(control, LOOP_CTL_GET_FREE);
-	snprintf(dev, sizeof(dev), "/dev/loop%d", n);
-	*loop = open(dev, O_RDWR | O_CLOEXEC);
-	if (*loop < 0 || ioctl(*loop, LOOP_SET_FD, file))
-		return -1;
-	fd = open(dev, O_RDONLY | O_DIRECT | O_CLOEXEC);
-	close(control);
-	close(file);
-	return fd;
-}
-
-static void direct_file_end(int fd, int loop)
-{
-	close(fd);
-	ioctl(loop, LOOP_CLR_FD);
-	close(loop);
-}
-
-FIXTURE(window) {
+	void *own = aligned_alloc(PAGE, PAGE);
+	bool has_uring;
+	struct uring u;
 	struct pair p;
 	struct way w;
-};
-
-FIXTURE_SETUP(window)
-{
-	ASSERT_EQ(0, pair_open(&self->p, 4, PAGE, 1));
-	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
-	/* Fault the pages in: mmap() alone maps none. */
-	self->w.block[0] = 1;
-	self->w.notes[0].len = 1;
-}
-
-FIXTURE_TEARDOWN(window)
-{
-	pair_close(&self->p);
-}
-
-/* Tries each way on the block, the notes and the state. */
-static void nothing_pins(struct __test_metadata *_metadata,
-			 const struct way *w)
-{
-	void *at[3] = { w->block, w->notes, (void *)w->state };
 	int pipes[2];
 
 	ASSERT_EQ(0, pipe(pipes));
-	for (int i = 0; i < 3; i++) {
-		EXPECT_ERR(EFAULT, pin_splice(pipes, at[i]));
-		EXPECT_ERR(EFAULT, other_writes(getpid(), at[i]));
-		EXPECT_ERR(EFAULT, other_reads(getpid(), at[i]));
-		/* A call that copies at once is allowed. */
-		EXPECT_EQ(8, write(pipes[1], at[i], 8));
+	ASSERT_EQ(0, pair_open(&p, 4, PAGE, 1));
+	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &w));
+	/* Fault the pages in: mmap() alone maps none. */
+	w.block[0] = 1;
+	w.notes[0].len = 1;
+	has_uring = !uring_open(&u);
+	if (!has_uring)
+		TH_LOG("no io_uring, errno %d", errno);
+	for (int closed = 0; closed < 2; closed++) {
+		void *at[] = { w.block, w.notes, (void *)w.state };
+
+		for (int i = 0; i < 3; i++) {
+			EXPECT_ERR(EFAULT, pin_splice(pipes, at[i]));
+			EXPECT_ERR(EFAULT, other_writes(getpid(), at[i]));
+			EXPECT_ERR(EFAULT, other_reads(getpid(), at[i]));
+			EXPECT_TRUE(!has_uring || (pin_buffer(&u, at[i]) == -1 &&
+				    (errno == EFAULT || errno == EOPNOTSUPP)));
+			/* A call that copies at once is allowed. */
+			EXPECT_EQ(8, write(pipes[1], at[i], 8));
+		}
+		EXPECT_EQ(closed ? -1 : 0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
 	}
-	close(pipes[0]);
-	close(pipes[1]);
-}
-
-TEST_F(window, not_spliced_nor_written_by_process_vm)
-{
-	nothing_pins(_metadata, &self->w);
-	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-	nothing_pins(_metadata, &self->w);
-	EXPECT_EQ(1, self->p.smem.at[0]);
-}
-
-TEST_F(window, not_a_buffer_of_io_uring)
-{
-	struct way *w = &self->w;
-	struct uring u;
-
-	if (uring_open(&u))
-		DD_SKIP("no io_uring, errno %d", errno);
-	for (int i = 0; i < 2; i++) {
-		EXPECT_EQ(-1, pin_buffer(&u, w->block));
-		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
-		EXPECT_EQ(-1, pin_buffer(&u, w->notes));
-		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
-		EXPECT_EQ(-1, pin_buffer(&u, (void *)w->state));
-		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
-		raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn);
-	}
-	/* Ordinary memory can be registered. */
-	EXPECT_EQ(0, pin_buffer(&u, aligned_alloc(PAGE, PAGE)));
-	close(u.fd);
-}
-
-TEST_F(window, not_read_into_by_a_device)
-{
-	struct way *w = &self->w;
-	int loop, fd = direct_file(&loop);
-	void *own = aligned_alloc(PAGE, PAGE);
-
-	if (fd < 0)
-		DD_SKIP("no loop device, errno %d", errno);
-	EXPECT_EQ(PAGE, pread(fd, own, PAGE, 0));
-	EXPECT_ERR(EFAULT, pread(fd, w->block, PAGE, 0));
-	EXPECT_ERR(EFAULT, pread(fd, w->notes, PAGE, 0));
-	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-	EXPECT_ERR(EFAULT, pread(fd, w->block, PAGE, 0));
-	EXPECT_EQ(1, self->p.smem.at[0]);
-	direct_file_end(fd, loop);
+	EXPECT_EQ(1, p.smem.at[0]);
+	/* Ordinary memory can be pinned, and nothing was before: io_uring takes buffers once. */
+	EXPECT_TRUE(!has_uring || pin_buffer(&u, own) == 0);
 }
 
 /* Accesses of a debugger to a process with windows. */
@@ -504,7 +270,7 @@ TEST(not_touched_by_a_debugger)
 	ASSERT_EQ(0, server_open(&serve, "stored", 1));
 	pid = fork_child();
 	if (!pid) {
-		sender_open(s, "stored");
+		CHILD_CHECK(client_open(s, "stored") == 0 && client_way(s) == 0);
 		s->w.block[0] = 1;
 		ptrace(PTRACE_TRACEME);
 		raise(SIGSTOP);
@@ -527,41 +293,10 @@ TEST(not_touched_by_a_debugger)
 	kill_child(pid);
 }
 
-/*
- * A read that is pending while the window is revoked copies its bytes to the
- * private page that replaces the window.
- */
-TEST_F(window, a_pending_read_of_io_uring)
-{
-	struct pair *p = &self->p;
-	struct way *w = &self->w;
-	char bytes[64];
-	struct uring u;
-	int pipes[2];
-
-	if (uring_open(&u))
-		DD_SKIP("no io_uring, errno %d", errno);
-	memset(bytes, 0x77, sizeof(bytes));
-	ASSERT_EQ(0, pipe(pipes));
-	/* While the window is alive the read does reach the block. */
-	ASSERT_EQ(1, uring_read(&u, pipes[0], w->block, 64));
-	ASSERT_EQ(64, write(pipes[1], bytes, 64));
-	EXPECT_EQ(64, uring_result(&u));
-	EXPECT_EQ(0x77, p->smem.at[0]);
-
-	ASSERT_EQ(1, uring_read(&u, pipes[0], w->block, 64));
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
-	memset(p->smem.at, 0, PAGE);
-	ASSERT_EQ(64, write(pipes[1], bytes, 64));
-	EXPECT_EQ(64, uring_result(&u));
-	EXPECT_EQ(0x77, w->block[0]);
-	EXPECT_TRUE(all_zero(p->smem.at, PAGE));
-	close(u.fd);
-	close(pipes[0]);
-	close(pipes[1]);
-}
-
 /* --- all of it at once -----------------------------------------------------*/
+
+/* How a process that stores and tries to pin loses its window. */
+enum end { EXECS, CLOSES, DIES, SERVER_CLOSES, SERVER_ENDS, ENDS };
 
 struct pinner {
 	struct way *w;
@@ -587,13 +322,13 @@ static void *pin_forever(void *arg)
 	return NULL;
 }
 
-/* Stores, tries to pin, has a read pending; calls exec if @execs. */
-static void pinning_storer(struct client *s, int ready, bool execs)
+/* Stores, tries to pin, has a read pending, and ends this itself or is killed. */
+static void storer(struct client *s, int ready, enum end how)
 {
 	struct pinner p = { .w = &s->w };
 	pthread_t threads[2];
 
-	sender_open(s, "stored");
+	CHILD_CHECK(client_open(s, "stored") == 0 && client_way(s) == 0);
 	s->w.block[0] = 1;
 	p.has_uring = !uring_open(&p.u);
 	CHILD_CHECK(pipe2(p.pipes, O_CLOEXEC) == 0);
@@ -602,13 +337,30 @@ static void pinning_storer(struct client *s, int ready, bool execs)
 		CHILD_CHECK(uring_read(&p.u, p.waiting[0], s->w.block, 64) == 1);
 	CHILD_CHECK(!pthread_create(&threads[0], NULL, pin_forever, &p));
 	CHILD_CHECK(!pthread_create(&threads[1], NULL, store_forever, &s->w));
-	CHILD_CHECK(write(ready, "x", 1) == 1);
-	/* Waits until the parent kills it. */
-	if (!execs)
-		pause();
-	usleep(2000);
-	CHILD_CHECK(write(p.waiting[1], p.waiting, 8) == 8);
-	hold(ready);
+	child_report(ready);
+	CHILD_CHECK(stores_go_on());
+	if (how == CLOSES)
+		CHILD_CHECK(client_close(s) == 0);
+	/* After the close, the bytes go to the private page that replaces the window. */
+	if (how == CLOSES || how == EXECS)
+		CHILD_CHECK(write(p.waiting[1], "12345678", 8) == 8);
+	if (how == CLOSES && p.has_uring)
+		CHILD_CHECK(uring_result(&p.u) == 8);
+	if (how == EXECS)
+		execl(SELF, SELF, HOLD, NULL);
+	pause();
+	_exit(1);
+}
+
+/* When this returns it has a window. */
+static pid_t start_storer(struct client *s, enum end how)
+{
+	int ready;
+	pid_t pid = fork_until_report(&ready);
+
+	if (!pid)
+		storer(s, ready, how);
+	return pid;
 }
 
 /* A third process that accesses the same memory. */
@@ -627,43 +379,77 @@ TEST(stores_and_pins_through_every_end)
 	struct client *s = shared_memory(PAGE);
 	struct server serve;
 	pid_t pid, third;
-	int pipes[2];
-	char c;
 
 	ASSERT_EQ(0, server_open(&serve, "stored", 1));
-	for (int i = 0; i < dd_count(24); i++) {
-		enum { EXECS_NOW, SERVER_CLOSES, DIES } how = i % 3;
+	for (int i = 0; i < dd_count(10 * ENDS); i++) {
+		enum end how = i % ENDS;
 
-		ASSERT_EQ(0, pipe2(pipes, 0));
-		pid = fork_child();
-		if (!pid)
-			pinning_storer(s, pipes[1], how == EXECS_NOW);
-		close(pipes[1]);
-		ASSERT_EQ(1, read(pipes[0], &c, 1));
+		pid = start_storer(s, how);
+		ASSERT_LT(0, pid);
 		third = fork_child();
 		if (!third)
 			meddler(pid, s);
-		if (how == SERVER_CLOSES) {
-			ASSERT_EQ(0, raw_op(&serve.r, DD_IOC_CLOSE, server_conn(&serve)));
-		} else if (how == DIES) {
+		if (how == DIES)
 			kill(pid, SIGKILL);
+		if (how == SERVER_CLOSES)
+			ASSERT_EQ(0, raw_op(&serve.r, DD_IOC_CLOSE, server_conn(&serve)));
+		if (how == SERVER_ENDS) {
+			if (i / ENDS % 2)
+				ASSERT_EQ(0, raw_op(&serve.r, DD_IOC_UNSERVE, serve.s.service));
+			raw_close(&serve.r);
+			munmap(serve.m.at, serve.m.len);
+			EXPECT_TRUE(stores_go_on());
+			ASSERT_EQ(0, server_prepare(&serve, "stored", 1));
+			ASSERT_SOON(!raw_serve(&serve.r, &serve.s));
 		}
 		ASSERT_SOON(!connections(&serve));
 		memset(serve.m.at, 0, PAGE);
-		EXPECT_TRUE(how != SERVER_CLOSES || stores_go_on());
-		EXPECT_TRUE(all_zero(serve.m.at, PAGE));
-		EXPECT_TRUE(nothing_arrives(serve.m.at, PAGE));
-		EXPECT_TRUE(next_owner(&serve));
+		/* It stores without an error, and does not notice the end of its window. */
+		EXPECT_TRUE((how != CLOSES && how != SERVER_CLOSES) || stores_go_on());
+		ASSERT_TRUE(all_zero(serve.m.at, PAGE));
+		ASSERT_TRUE(nothing_arrives(serve.m.at, PAGE));
+		ASSERT_TRUE(next_owner(&serve));
 		ASSERT_SOON(!connections(&serve));
+		/* No attempt to pin or to access the window has succeeded. */
 		EXPECT_EQ(0, waitpid(third, NULL, WNOHANG));
-		/*
-		 * It has not noticed the end, and none of its attempts has
-		 * succeeded.
-		 */
 		EXPECT_TRUE(how == DIES || !waitpid(pid, NULL, WNOHANG));
 		kill_child(third);
 		kill_child(pid);
-		close(pipes[0]);
+	}
+}
+
+/* After exec: new regions may get the memory that was the block. */
+static int watch(pid_t storing)
+{
+	const size_t len = 16 * PAGE;
+	bool good = true;
+	struct raw r;
+	struct mem m;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	for (int i = 0; good && i < 4; i++) {
+		CHILD_CHECK(raw_alloc(&r, len, &m) == 0);
+		good = all_zero(m.at, len) && nothing_arrives(m.at, len);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+	}
+	CHILD_CHECK(waitpid(storing, NULL, WNOHANG) == 0);
+	kill_child(storing);
+	return !good;
+}
+
+TEST(stores_through_an_exec_of_the_receiver)
+{
+	struct server s;
+	struct client c;
+	char arg[16];
+
+	for (int i = 0; i < dd_count(20); i++) {
+		IN_CHILD {
+			CHILD_CHECK(server_open(&s, "stored", 1) == 0);
+			snprintf(arg, sizeof(arg), "%d", start_storer(&c, SERVER_ENDS));
+			execl(SELF, SELF, WATCH, arg, NULL);
+			_exit(1);
+		}
 	}
 }
 
@@ -707,46 +493,12 @@ TEST(faults_in_a_window_allocate_no_page_tables)
 	EXPECT_EQ(before, page_tables());
 }
 
-struct grant {
-	struct raw r;
-	__u64 conn;
-	int err;
-	bool over;
-};
-
-static void *call_grant(void *arg)
+static long grant(void *arg)
 {
-	struct grant *g = arg;
+	const struct pair *p = arg;
 	struct way w;
 
-	g->err = way_grant(&g->r, g->conn, &w) ? errno : 0;
-	__atomic_store_n(&g->over, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-/* A service for all users, and the context of a client. */
-static int open_two_users(struct pair *p, size_t block)
-{
-	memset(p, 0, sizeof(*p));
-	snprintf(p->name, sizeof(p->name), "two.%d", getpid());
-	if (raw_open(&p->srv) || raw_open(&p->cl) ||
-	    raw_alloc(&p->srv, 2 * block, &p->smem) ||
-	    raw_alloc(&p->cl, 2 * PAGE, &p->cmem))
-		return -1;
-	raw_serve_args(&p->s, p->name, 1, &p->smem);
-	p->s.flags = DD_SERVE_DIRECT_ANY;
-	return raw_serve(&p->srv, &p->s);
-}
-
-static int connect_as(struct pair *p, uid_t uid)
-{
-	int ret;
-
-	raw_connect_args(&p->c, p->name, &p->cmem);
-	if (seteuid(uid))
-		return -1;
-	ret = raw_connect(&p->cl, &p->c);
-	return seteuid(0) ? -1 : ret;
+	return way_grant(&p->cl, p->c.conn, &w);
 }
 
 /*
@@ -758,26 +510,30 @@ TEST(a_server_closes_while_its_block_is_being_zeroed)
 {
 	const size_t block = 64ul << 20;
 	bool refused = false;
-	pthread_t thread;
-	struct grant g;
+	struct call c;
 	struct pair p;
 	__u64 conn;
+	int err;
 
-	ASSERT_OK(open_two_users(&p, block));
+	ASSERT_OK(pair_open(&p, 1, PAGE, 1));
+	ASSERT_OK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+	ASSERT_OK(raw_alloc(&p.srv, 2 * block, &p.smem));
+	raw_serve_args(&p.s, "zeroed", 1, &p.smem);
+	p.s.flags = DD_SERVE_DIRECT_ANY;
+	ASSERT_OK(raw_serve(&p.srv, &p.s));
 	while (!refused) {
-		ASSERT_OK(connect_as(&p, ALICE));
+		raw_connect_args(&p.c, "zeroed", &p.cmem);
+		ASSERT_OK(AS_USER(ALICE, raw_connect(&p.cl, &p.c)));
 		conn = pair_server_conn(&p);
 		memset(p.smem.at, 0xff, block);
-		g = (struct grant){ .r = p.cl, .conn = p.c.conn };
-		ASSERT_EQ(0, pthread_create(&thread, NULL, call_grant, &g));
-		while (__atomic_load_n(p.smem.at, __ATOMIC_ACQUIRE) &&
-		       !__atomic_load_n(&g.over, __ATOMIC_ACQUIRE))
+		ASSERT_TRUE(call_begin(&c, grant, &p));
+		while (__atomic_load_n(p.smem.at, __ATOMIC_ACQUIRE) && !call_is_over(&c))
 			;
 		ASSERT_OK(raw_op(&p.srv, DD_IOC_CLOSE, conn));
-		pthread_join(thread, NULL);
-		refused = g.err == ECONNRESET;
-		ASSERT_TRUE(!g.err || refused) {
-			TH_LOG("errno %d", g.err);
+		err = call_end(&c) ? errno : 0;
+		refused = err == ECONNRESET;
+		ASSERT_TRUE(!err || refused) {
+			TH_LOG("errno %d", err);
 		}
 		ASSERT_OK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
 	}
@@ -785,16 +541,10 @@ TEST(a_server_closes_while_its_block_is_being_zeroed)
 
 int main(int argc, char **argv)
 {
-	if (argc == 3 && !strcmp(argv[1], HOLD)) {
-		if (write(atoi(argv[2]), "x", 1) != 1)
-			return 1;
-		pause();
-		return 0;
-	}
+	if (argc == 2 && !strcmp(argv[1], HOLD))
+		return pause();
 	if (argc == 3 && !strcmp(argv[1], WATCH))
 		return watch(atoi(argv[2]));
 	rounds = shared_memory(PAGE);
-	dd_filter(argv + 1);
-	dd_set_timeouts();
-	return test_harness_run(argc, argv);
+	return dd_test_main(argc, argv);
 }

@@ -115,7 +115,9 @@ bool inject_ready(void)
 	       set(INJECT_PAGE, "min-order", "0");
 }
 
-#define KEPT	(1u << CAP_SYS_RESOURCE | 1u << CAP_DAC_OVERRIDE | 1u << CAP_NET_ADMIN)
+/* CAP_SYS_ADMIN: to open contexts of another node. */
+#define KEPT	(1u << CAP_SYS_RESOURCE | 1u << CAP_DAC_OVERRIDE | 1u << CAP_NET_ADMIN | \
+		 1u << CAP_SYS_ADMIN)
 
 bool inject_keep(void)
 {
@@ -194,32 +196,13 @@ bool inject_disarm(enum inject how)
 	return hit;
 }
 
-/* Each n for INJECT_NTH, fewer and fewer for the others. */
-static int next(enum inject how, int n)
+int inject_next(enum inject how, int n)
 {
+	if (n >= INJECT_LIMIT)
+		inject_failed(how, n, "failures do not end");
 	if (how == INJECT_NTH)
 		return n + 1;
 	return n + (n / 4 > kinds[how].step ? n / 4 : kinds[how].step);
-}
-
-int inject_sweep(enum inject first, enum inject last,
-		 bool (*once)(const void *arg, const struct raw *audit, enum inject how, int n),
-		 const void *arg)
-{
-	struct raw audit;
-	enum inject how;
-	int n, runs = 0;
-
-	if (raw_open(&audit))
-		abort();
-	for (how = first; how <= last; how++)
-		for (n = 1; once(arg, &audit, how, n); n = next(how, n)) {
-			if (n >= INJECT_LIMIT)
-				inject_failed(how, n, "failures do not end");
-			runs++;
-		}
-	raw_close(&audit);
-	return runs;
 }
 
 void inject_failed(enum inject how, int n, const char *format, ...)

@@ -33,14 +33,8 @@ bool inject_keep(void);
 void inject_arm(enum inject how, int n);
 /* Whether a failure was injected since inject_arm(). */
 bool inject_disarm(enum inject how);
-/*
- * Runs @once for each kind from @first to @last, with n from 1 on, until it returns false,
- * since no failure was met. @audit is a context of the caller. Returns the number of
- * failures.
- */
-int inject_sweep(enum inject first, enum inject last,
-		 bool (*once)(const void *arg, const struct raw *audit, enum inject how, int n),
-		 const void *arg);
+/* The next @n of a sweep: each one for INJECT_NTH, fewer and fewer for the others. */
+int inject_next(enum inject how, int n);
 /* Reports what is wrong after failure @n, and exits. */
 void inject_failed(enum inject how, int n, const char *format, ...)
 	__attribute__((format(printf, 3, 4), noreturn));

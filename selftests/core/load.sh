@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # A module of the debug kernel has megabytes, which an emulated processor relocates.
 case ${DD_VM:-} in
 debug) rounds=2 often=4 ;;
-um) rounds=10 often=10 ;;
+um | um-smp-debug) rounds=10 often=10 ;;
 *) rounds=50 often=10 ;;
 esac
 

@@ -8,7 +8,6 @@
 #define DD_TEST_MEM_H
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <linux/dd_mem.h>
 #include "raw.h"
@@ -239,74 +238,6 @@ static inline bool mem_self_done(const struct dd_note *n, const struct dd_import
 static inline int mem_end(const struct raw *r, __u64 serial)
 {
 	return raw_op(r, DD_IOC_END, serial);
-}
-
-/* @word of the note for a PUT of @len bytes at @from to @dst. */
-static inline __u64 mem_word(const char *from, __u64 dst, size_t len)
-{
-	size_t n = (dst + len) % 8 ?: 8;
-	__u64 word = 0;
-
-	if (n > len)
-		n = len;
-	memcpy(&word, from + len - n, n);
-	return word;
-}
-
-/* A segment that begins at @offset of @m, and its notes; redirected to @to, if that is not NULL. */
-struct mem_noted {
-	const struct raw *ex, *im;
-	const struct mem *m, *to, *imem;
-	const struct dd_list_make *list;
-	__u32 node, offset;
-};
-
-/*
- * PUTs of each length to several places, from wired and other memory. Returns how many notes
- * have another word than that of the segment, or -1.
- */
-static inline int mem_words_wrong(const struct mem_noted *t)
-{
-	struct dd_segment_make s = mem_segment(t->m, "words");
-	struct dd_import_make i;
-	int wrong = 0, k;
-	struct dd_note n;
-
-	s.offset = t->offset;
-	s.length = 128;
-	s.flags = t->to ? DD_SEGMENT_REDIRECT : 0;
-	s.list = t->list->list;
-	s.window = MEM_WINDOW;
-	s.policy = DD_POLICY_ALWAYS;
-	i = mem_import_of(&s, t->node, DD_RIGHT_PUT, 0, 0);
-	if (mem_export(t->ex, &s) || raw_ioctl(t->im, DD_IOC_IMPORT, &i))
-		return -1;
-	for (k = 0; k < 2 * 6 * 70; k++) {
-		static const __u8 places[] = { 0, 2, 4, 7, 8, 12 };
-		struct dd_sqe sqe = {
-			.opcode = DD_OP_PUT, .dst = places[k / 2 % 6], .len = k / 12,
-			.flags = k % 2 ? DD_SQE_REGION : DD_SQE_UNWIRED,
-			.region = k % 2 ? t->imem->id : 0, .src = k % 9,
-		};
-		char *from = t->imem->at + sqe.src;
-
-		memset(from, k, sqe.len);
-		for (__u32 b = 0; b < sqe.len; b++)
-			from[b] += 7 * b;
-		sqe.src += k % 2 ? 0 : (uintptr_t)t->imem->at;
-		if (t->to && mem_redirect(t->ex, s.segment, 4 * (k % 5), t->to, 4, 64))
-			return -1;
-		/* From another node, a note may be read before it is known there that it is. */
-		while (mem_op(t->im, &i, &sqe) != 1)
-			if (errno != EBUSY || sched_yield())
-				return -1;
-		while (!raw_take(t->ex, t->list->list_unit, &n))
-			sched_yield();
-		if (t->to && mem_redirect_end(t->ex, s.segment))
-			return -1;
-		wrong += n.word != mem_word(from, sqe.dst, sqe.len);
-	}
-	return mem_end(t->im, i.import) || mem_end(t->ex, s.segment) ? -1 : wrong;
 }
 
 /* Ask for the windows of an import, and map them; -1 with errno. */

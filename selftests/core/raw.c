@@ -141,11 +141,26 @@ int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
 	return raw_connect(r, c);
 }
 
-__u64 raw_serial(const struct raw *r, __u32 id)
+int raw_join_receiver(const struct raw *r, const char *name, __u32 window, __u32 flags,
+		      struct dd_connect *c)
 {
-	struct dd_conn_info i;
+	struct mem m;
+	int err;
 
-	return raw_conn_info(r, id, &i) ? 0 : i.conn;
+	if (raw_alloc(r, PAGE, &m))
+		return -1;
+	munmap(m.at, m.len);
+	raw_connect_args(c, name, &m);
+	c->recv.length = PAGE;
+	c->send = (struct dd_buf){ };
+	c->window = window;
+	c->flags = flags;
+	if (!raw_connect(r, c))
+		return 0;
+	err = errno;
+	raw_op(r, DD_IOC_REGION_FREE, m.id);
+	errno = err;
+	return -1;
 }
 
 void raw_queue(const struct raw *r, __u32 state_unit, const struct dd_sqe *sqe)
@@ -274,19 +289,24 @@ int raw_on(const struct raw *r, unsigned int nr, __u64 name)
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window)
 {
+	return raw_open(&p->srv) || raw_open(&p->cl) ? -1 :
+	       pair_join(p, 1, maxconn, block, window);
+}
+
+int pair_join(struct pair *p, __u32 node, unsigned int maxconn, size_t block,
+	      unsigned int window)
+{
 	size_t half = (maxconn * block + PAGE - 1) & ~(PAGE - 1);
 	static int number;
 
-	memset(p, 0, sizeof(*p));
 	snprintf(p->name, sizeof(p->name), "pair.%d.%d", getpid(), number++);
-	if (raw_open(&p->srv) || raw_open(&p->cl) ||
-	    raw_alloc(&p->srv, 2 * half, &p->smem) ||
-	    raw_alloc(&p->cl, 2 * half, &p->cmem))
+	if (raw_alloc(&p->srv, 2 * half, &p->smem) || raw_alloc(&p->cl, 2 * half, &p->cmem))
 		return -1;
 	raw_serve_args(&p->s, p->name, maxconn, &p->smem);
 	p->s.recv.length = p->s.send.length = maxconn * block;
 	p->s.window = window;
 	raw_connect_args(&p->c, p->name, &p->cmem);
+	p->c.node = node;
 	p->c.window = window;
 	p->c.cookie = 0x1122334455667788;
 	return raw_serve(&p->srv, &p->s) || raw_connect(&p->cl, &p->c) ? -1 : 0;
@@ -465,21 +485,4 @@ __u64 raw_random(unsigned int *seed)
 		return 1ull << (r % 64);
 	}
 	return r;
-}
-
-long long raw_node_count(const char *key)
-{
-	char line[120], out[32] = "";
-	FILE *f;
-
-	/* Not with jq, which converts the number to a double. */
-	snprintf(line, sizeof(line),
-		 "ddctl -j stat | sed -n 's/.*\"%s\":\\([0-9]*\\).*/\\1/p'", key);
-	f = popen(line, "r");
-	if (!f)
-		return -1;
-	if (!fgets(out, sizeof(out), f))
-		out[0] = 0;
-	return pclose(f) || !out[0] ? -1 :
-	       (long long)strtoull(out, NULL, 10);
 }

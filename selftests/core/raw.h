@@ -8,11 +8,14 @@
 #ifndef DD_RAW_H
 #define DD_RAW_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <linux/dd_ddp.h>
 
 #define PAGE	4096ul
@@ -85,8 +88,9 @@ int raw_connect(const struct raw *r, struct dd_connect *c);
 /* A plain connection of a context, and its two pages. */
 int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
 	     const char *name);
-/* The serial of the connection that has this id now, or 0. */
-__u64 raw_serial(const struct raw *r, __u32 id);
+/* A connection that only receives, in a page of its own that is not mapped. */
+int raw_join_receiver(const struct raw *r, const char *name, __u32 window, __u32 flags,
+		      struct dd_connect *c);
 
 static inline void *raw_unit(const struct raw *r, __u32 unit)
 {
@@ -102,6 +106,14 @@ static inline struct dd_list_head *raw_list(const struct raw *r, __u32 unit)
 {
 	return raw_unit(r, unit);
 }
+
+/* Evaluates @call, which returns -1 with errno or an int, with the effective user @uid. */
+#define AS_USER(uid, call) ({						\
+	int __ret = seteuid(uid) ? -1 : (call), __err = errno;		\
+	if (seteuid(0))							\
+		abort();						\
+	errno = __err;							\
+	__ret; })
 
 /* Kinds of objects, and the ioctls on an object of each, up to the first 0. */
 enum raw_kind { RAW_REGION, RAW_SERVICE, RAW_CONN, RAW_LIST, RAW_KINDS };
@@ -127,12 +139,22 @@ int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout);
 /* Waits until @what of a connection is @value. */
 int raw_conn_wait(const struct raw *r, __u64 conn, int what, __u64 value,
 		  __u64 timeout);
+
+/* Waits until the direct ring of a connection was read up to @pos. */
+static inline int raw_ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
+{
+	return raw_conn_wait(r, conn, DD_WAIT_RING, pos, timeout);
+}
+
 /* Ids of a service's connections; returns their number, which may exceed @count. */
 int raw_conns(const struct raw *r, __u32 service, __u64 *conns, __u32 count);
 int raw_conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i);
 
 /* @maxconn blocks of @block bytes each way; one connection, to block 0. */
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
+	      unsigned int window);
+/* The same with contexts that are open, that of the service at @node. */
+int pair_join(struct pair *p, __u32 node, unsigned int maxconn, size_t block,
 	      unsigned int window);
 void pair_close(struct pair *p);
 /* The serving end of the pair's connection. */
@@ -189,7 +211,5 @@ static inline struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
 __u64 raw_random(unsigned int *seed);
 /* Bytes charged to the caller's user. */
 long long memlock_used(const struct raw *r);
-/* The number at @key of the output of "ddctl stat", or -1. */
-long long raw_node_count(const char *key);
 
 #endif /* DD_RAW_H */

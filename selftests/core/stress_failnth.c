@@ -4,15 +4,19 @@
  * the n-th on failing, for each n until a run meets no failure. Each run has
  * contexts of its own. A failed run must have failed cleanly: the same call succeeds
  * when repeated, and when the contexts are closed the charge is what it was. Needs a
- * kernel with fault injection.
+ * kernel with fault injection. across.sh runs the calls of a client, whose service and
+ * segment are at the other node then.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
-#include <poll.h>
 #include <pthread.h>
 #include "audit.h"
-#include "mem.h"
+#include "node.h"
+
+#define SIZE	3000
+#define LARGE	(4 * PAGE)	/* as much as a request pins, and keeps pinned */
+#define PATIENCE	(dd_patience() * 1000000ull)
 
 /* The objects that a path works on; a path restores them, failed or not. */
 struct stage {
@@ -125,14 +129,6 @@ static int serve(struct stage *t)
 	return raw_serve(&t->p.srv, &t->s);
 }
 
-static int serve_accepting(struct stage *t)
-{
-	raw_serve_args(&t->s, "failnth", 40, &t->spare);
-	t->s.flags = DD_SERVE_ACCEPT;
-	t->s.window = 8;
-	return raw_serve(&t->p.srv, &t->s);
-}
-
 /* A service with the name of others, at a page of its own. */
 static int serve_sharing(struct stage *t, int page)
 {
@@ -161,24 +157,27 @@ static int unserve(struct stage *t)
 
 static int connect_it(struct stage *t)
 {
-	raw_connect_args(&t->c, t->p.name, &t->spare);
+	raw_connect_args(&t->c, t->p.name, &t->client);
+	t->c.node = mem_far_node(&t->p.cl);
 	t->c.window = 64;
-	return raw_connect(&t->p.srv, &t->c);
+	t->c.flags = DD_CONNECT_TIMEOUT;
+	t->c.timeout = PATIENCE;
+	return raw_connect(&t->p.cl, &t->c);
 }
 
 static int connect_sharing(struct stage *t)
 {
-	raw_connect_args(&t->c, t->p.name, &t->spare);
-	/* The list must grow for this service. */
+	raw_connect_args(&t->c, t->p.name, &t->client);
+	/* The list must grow for this connection. */
 	t->c.window = DD_WINDOW_MAX;
-	t->c.list = t->p.s.list;
+	t->c.list = t->p.c.list;
 	t->c.flags = DD_CONNECT_LIST;
-	return raw_connect(&t->p.srv, &t->c);
+	return raw_connect(&t->p.cl, &t->c);
 }
 
 static int close_it(struct stage *t)
 {
-	return raw_op(&t->p.srv, DD_IOC_CLOSE, t->c.conn);
+	return raw_op(&t->p.cl, DD_IOC_CLOSE, t->c.conn);
 }
 
 static int connect_accepted(struct stage *t)
@@ -212,12 +211,12 @@ static int unserve_accepted(struct stage *t)
 
 static int send_wired(struct stage *t)
 {
-	return pair_request(&t->p, 0, 0, 3000) == 1 ? 0 : -1;
+	return pair_request(&t->p, 0, 0, SIZE) == 1 ? 0 : -1;
 }
 
 static int send_unwired(struct stage *t)
 {
-	static char from[3000];
+	static char from[SIZE];
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = sizeof(from),
 			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
 			      .src = (uintptr_t)from };
@@ -226,25 +225,20 @@ static int send_unwired(struct stage *t)
 	       0 : -1;
 }
 
-static int take(struct stage *t)
+static bool take(const struct stage *t, struct dd_note *n)
 {
-	struct dd_note n;
-
-	while (raw_take(&t->p.srv, t->p.s.list_unit, &n))
-		;
-	return 0;
+	return raw_take(&t->p.srv, t->p.s.list_unit, n);
 }
 
-/* A message that the kick must let in, between armed calls. */
-static int send_two_take_two(struct stage *t)
+static int expect_one_message(struct stage *t)
 {
+	struct dd_conn_info info;
 	struct dd_note n;
 
-	if (pair_request(&t->p, 0, 0, 8) != 1 ||
-	    pair_request(&t->p, 0, 0, 8) != 1)
-		return -1;
-	return raw_take(&t->p.srv, t->p.s.list_unit, &n) &&
-	       raw_take(&t->p.srv, t->p.s.list_unit, &n) ? 0 : -1;
+	CHILD_CHECK(WAIT_FOR(take(t, &n)));
+	CHILD_CHECK(n.type == DD_NOTE_DATA && n.len == SIZE && n.msgid == 1 && !take(t, &n));
+	CHILD_CHECK(raw_conn_info(&t->p.cl, t->p.c.conn, &info) == 0 && info.submitted == 1);
+	return 0;
 }
 
 static int wait_lists(struct stage *t)
@@ -270,13 +264,6 @@ static int list_fd(struct stage *t)
 static int close_fd(struct stage *t)
 {
 	return t->fd >= 0 ? close(t->fd) : 0;
-}
-
-static int poll_device(struct stage *t)
-{
-	struct pollfd p = { .fd = t->p.srv.fd, .events = POLLIN };
-
-	return poll(&p, 1, 1) < 0 ? -1 : 0;
 }
 
 static int list_conns(struct stage *t)
@@ -349,7 +336,7 @@ static int find_node(struct stage *t)
 
 /* --- one-sided memory: the serving context exports, the client's imports ---*/
 
-static char plain[4 * PAGE] __attribute__((aligned(PAGE)));
+static char plain[LARGE] __attribute__((aligned(PAGE)));
 
 static int pin_region(struct stage *t)
 {
@@ -395,6 +382,12 @@ static int make_list_of_client(struct stage *t)
 static int export_segment(struct stage *t)
 {
 	t->seg = mem_segment(&t->spare, "failnth");
+	return mem_export(&t->p.srv, &t->seg);
+}
+
+static int export_to_listed_users(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth");
 	t->seg.permission = DD_PERMIT_LISTED;
 	return mem_export(&t->p.srv, &t->seg);
 }
@@ -414,17 +407,28 @@ static int end_segment(struct stage *t)
 	return mem_end(&t->p.srv, t->seg.segment);
 }
 
+static int import_with(struct stage *t, __u32 flags, __u32 list)
+{
+	t->imp = mem_import_of(&t->seg, mem_far_node(&t->p.cl), DD_RIGHTS, flags, list);
+	return raw_ioctl(&t->p.cl, DD_IOC_IMPORT, &t->imp);
+}
+
 static int import_segment(struct stage *t)
 {
-	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp);
+	return import_with(t, 0, 0);
 }
 
 /* Slots for its notes are reserved. */
+static int import_notified(struct stage *t)
+{
+	return import_segment(t) ?:
+	       mem_import_list_or_end(&t->p.cl, &t->imp, t->list.list);
+}
+
 static int park_import(struct stage *t)
 {
 	t->seg = mem_segment(&t->spare, "failnth-parked");
-	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS,
-				DD_IMPORT_NOWAIT | DD_IMPORT_PARK, t->list.list, &t->imp) ?:
+	return import_with(t, DD_IMPORT_NOWAIT | DD_IMPORT_PARK, t->list.list) ?:
 	       mem_import_list_or_end(&t->p.cl, &t->imp, t->list.list);
 }
 
@@ -492,14 +496,13 @@ static int open_windows(struct stage *t)
 	return raw_ioctl(&t->p.cl, DD_IOC_DIRECT, &d);
 }
 
-/* Slots for its notes are reserved. */
-static int import_notified(struct stage *t)
+static int wait_done(struct stage *t)
 {
-	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp) ?:
-	       mem_import_list_or_end(&t->p.cl, &t->imp, t->list.list);
+	return raw_conn_wait(&t->p.cl, t->imp.import, DD_WAIT_DONE,
+			     raw_state(&t->p.cl, t->imp.state_unit)->submitted, PATIENCE);
 }
 
-/* Each way to submit, to user memory and to a region. */
+/* Each way to submit, to user memory and to a region; one at a time. */
 static int request_all(struct stage *t)
 {
 	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION,
@@ -508,11 +511,49 @@ static int request_all(struct stage *t)
 				    .src = (uintptr_t)plain, .meta_count = DD_META_WORDS };
 	const struct raw *r = &t->p.cl;
 
-	return mem_put(r, &t->imp, plain, 4, 2 * PAGE, 0) == 1 &&
-	       mem_get(r, &t->imp, plain, 4, 2 * PAGE) == 1 &&
-	       mem_op(r, &t->imp, &get) == 1 &&
-	       mem_cas(r, &t->imp, &t->client, 0, 8, 8, 0, 1, 0) == 1 &&
-	       mem_op(r, &t->imp, &cas) == 1 && mem_note(r, &t->imp, plain, 8) == 1 ? 0 : -1;
+	return mem_put(r, &t->imp, plain, 4, 2 * PAGE, 0) == 1 && !wait_done(t) &&
+	       mem_get(r, &t->imp, plain, 4, 2 * PAGE) == 1 && !wait_done(t) &&
+	       mem_op(r, &t->imp, &get) == 1 && !wait_done(t) &&
+	       mem_cas(r, &t->imp, &t->client, 0, 8, 8, 0, 1, 0) == 1 && !wait_done(t) &&
+	       mem_op(r, &t->imp, &cas) == 1 && !wait_done(t) &&
+	       mem_note(r, &t->imp, plain, 8) == 1 ? 0 : -1;
+}
+
+static int expect_done(struct stage *t)
+{
+	CHILD_CHECK(wait_done(t) == 0);
+	return 0;
+}
+
+/* User-Mode Linux does not survive a copy from memory without page table, if that has none left. */
+static int put_copied(struct stage *t)
+{
+	return mem_put(&t->p.cl, &t->imp, t->client.at, 0, PAGE, 0) == 1 ? 0 : -1;
+}
+
+/* By address, from a region or from memory that the kernel copies if it cannot pin it. */
+static int put_from(struct stage *t, __u32 region, size_t len)
+{
+	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = len,
+				    .flags = DD_SQE_UNWIRED | DD_SQE_REGION,
+				    .region = region, .src = (uintptr_t)plain };
+
+	return mem_op(&t->p.cl, &t->imp, &put) == 1 ? 0 : -1;
+}
+
+static int put_pinned(struct stage *t)
+{
+	return put_from(t, t->pin.region, PAGE);
+}
+
+static int put_large(struct stage *t)
+{
+	return put_from(t, 0, LARGE);
+}
+
+static int get_large(struct stage *t)
+{
+	return mem_get(&t->p.cl, &t->imp, plain, 0, LARGE) == 1 ? 0 : -1;
 }
 
 /* A record that cannot be stored must not be lost. */
@@ -529,14 +570,14 @@ static int read_list(struct stage *t)
 	return 0;
 }
 
-static int prepare_segment(struct stage *t)
+static int prepare_listed(struct stage *t)
 {
-	return export_segment(t) ?: grant_segment(t);
+	return export_to_listed_users(t) ?: grant_segment(t);
 }
 
 static int prepare_notified(struct stage *t)
 {
-	return prepare_segment(t) ?: make_list_of_client(t);
+	return export_segment(t) ?: make_list_of_client(t);
 }
 
 static int prepare_notifying(struct stage *t)
@@ -546,7 +587,35 @@ static int prepare_notifying(struct stage *t)
 
 static int prepare_import(struct stage *t)
 {
-	return prepare_notifying(t) ?: import_segment(t) ?: segment_info(t);
+	return prepare_notifying(t) ?: import_segment(t);
+}
+
+static int prepare_importer(struct stage *t)
+{
+	return prepare_import(t) ?: segment_info(t);
+}
+
+static int prepare_touched(struct stage *t)
+{
+	memset(t->client.at, 1, PAGE);
+	return prepare_import(t);
+}
+
+/* Memory that is pinned; whether it still is what is mapped there is not known. */
+static int prepare_pinned(struct stage *t)
+{
+	t->pin = (struct dd_region_pin){ .size = sizeof(t->pin), .length = sizeof(plain),
+					 .address = (uintptr_t)plain };
+	return prepare_import(t) ?: raw_ioctl(&t->p.cl, DD_IOC_REGION_PIN, &t->pin) ?:
+	       mprotect(plain, PAGE, PROT_READ) ?:
+	       mprotect(plain, PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* Other pages at the address of memory that is kept pinned. */
+static int prepare_other_pages(struct stage *t)
+{
+	return prepare_import(t) ?: put_large(t) ?: expect_done(t) ?:
+	       madvise(plain, sizeof(plain), MADV_DONTNEED);
 }
 
 static int prepare_records(struct stage *t)
@@ -657,15 +726,16 @@ static int end_answered(struct stage *t)
 
 /* --- the sweep -------------------------------------------------------------*/
 
-static void stage_open(struct stage *t, const struct path *path)
+static void stage_open(struct stage *t)
 {
 	t->fd = -1;
-	CHILD_CHECK(pair_open(&t->p, 2, PAGE, 1) == 0);
+	CHILD_CHECK(raw_open_far(&t->p.srv) == 0 && raw_open(&t->p.cl) == 0);
+	CHILD_CHECK(pair_join(&t->p, mem_far_node(&t->p.cl), 2, PAGE, 1) == 0);
 	CHILD_CHECK(raw_alloc(&t->p.srv, 40 * PAGE, &t->spare) == 0);
 	CHILD_CHECK(raw_alloc(&t->p.cl, 2 * PAGE, &t->client) == 0);
 }
 
-static void stage_close(struct stage *t, const struct path *path)
+static void stage_close(struct stage *t)
 {
 	munmap(t->spare.at, t->spare.len);
 	munmap(t->client.at, t->client.len);
@@ -677,79 +747,96 @@ static void stage_close(struct stage *t, const struct path *path)
 static bool expected(const struct path *path, int err)
 {
 	return err == ENOMEM || err == EFAULT || err == ENOSPC ||
-	       err == EINTR || err == EAGAIN;
+	       err == EINTR || err == EAGAIN ||
+	       /* The other node lacks memory. */
+	       (path->first == INJECT_WORKER &&
+		(err == ECONNREFUSED || err == EUSERS || err == ENOBUFS));
 }
 
 static bool repeat(const struct path *path, struct stage *t)
 {
 	/* These depend on each other: part of what failed may be left for @after. */
-	return path->after == unmap_region || path->after == unserve_accepted || !path->run(t);
+	if (path->after == unmap_region || path->after == unserve_accepted)
+		return true;
+	/* The other node may still have to give back what the failed call has used. */
+	return !path->run(t) || (far_netns() && WAIT_FOR(!path->run(t)));
 }
 
 static void check_path(struct __test_metadata *_metadata, const struct path *path)
 {
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
-	sweep(_metadata, path);
+	sweep(_metadata, path, far_netns() ? path->far : path->least, true);
 	EXPECT_CLEAN();
+	if (far_netns()) {
+		ASSERT_EQ(0, enter_netns(far_netns()));
+		EXPECT_CLEAN();
+	}
 }
 
-PATH(open, NULL, open_device, close_device, 2)
-PATH(area_mmap, open_device, map_area, unmap_area, 1)
-PATH(region_alloc, NULL, alloc_region, free_region, 8)
-PATH(region_track, NULL, alloc_tracked, free_region, 8)
-PATH(region_track_in_place, NULL, alloc_in_place, free_region, 8)
-PATH(region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
-PATH(region_stored, store_tracked, find_stored, unmap_region, 1)
-PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
-PATH(serve, NULL, serve, unserve, 2)
-PATH(serve_accepting, NULL, serve_accepting, unserve, 2)
-PATH(serve_second, serve_first, serve_second, unserve, 2)
-PATH(connect, NULL, connect_it, close_it, 2)
-PATH(connect_sharing_a_list, NULL, connect_sharing, close_it, 2)
-PATH(connect_accepted, NULL, connect_accepted, unserve_accepted, 4)
-PATH(connect_shared, serve_two, connect_shared, unserve_accepted, 2)
-PATH(send, NULL, send_wired, take, 0)
-PATH(send_unwired, NULL, send_unwired, take, 0)
-PATH(receive, NULL, send_two_take_two, take, 0)
-PATH(list_wait, NULL, wait_lists, NULL, 1)
-PATH(list_fd, NULL, list_fd, close_fd, 1)
-PATH(poll, NULL, poll_device, NULL, 0)
-PATH(conn_list, NULL, list_conns, NULL, 1)
-PATH(node_find, NULL, find_node, NULL, 1)
-PATH(fasync, NULL, set_fasync, clear_fasync, 1)
-PATH(direct, connect_it, grant_direct, close_it, 6)
-PATH(region_pin, NULL, pin_region, unpin_region, 4)
-PATH(region_check, pin_region, check_region, unpin_region, 1)
-PATH(list_make, NULL, make_list, end_list, 2)
-PATH(segment, NULL, export_segment, end_segment, 2)
-PATH(segment_with_a_list, make_list, export_notifying, end_segment, 2)
-PATH(segment_ctl, prepare_segment, control_segment, end_segment, 6)
-PATH(segment_redirectable, NULL, export_redirectable, end_segment, 2)
-PATH(segment_redirect, export_redirectable, redirect_segment, end_segment, 2)
-PATH(segment_grant, export_segment, grant_segment, end_segment, 2)
-PATH(segment_info, prepare_import, segment_info, end_import, 2)
-PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
-PATH(import, prepare_segment, import_segment, end_import, 2)
-PATH(import_parked, make_list_of_client, park_import, end_import, 4)
-PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
-PATH(import_notified, prepare_notified, import_notified, end_import, 3)
-PATH(import_direct, prepare_import, open_windows, end_import, 3)
-PATH(requests, prepare_import, request_all, end_import, 1)
-PATH(list_read, prepare_records, read_list, close_fd, 2)
-PATH(registrar, NULL, open_registrar, close_fd, 2)
-PATH(registrar_add, start_registrar, register_segment, end_registered, 3)
-PATH(registrar_lookup, prepare_registered, import_segment, end_import_registered, 2)
-PATH(registrar_read, prepare_names, read_names, close_fd, 2)
-PATH(registrar_write, prepare_call, answer_call, end_answered, 1)
-PATH(registrar_delete, prepare_registered, end_segment, stop_registrar, 0, true)
-PATH(segment_end, prepare_import, end_segment, end_import, 0, true)
-PATH(import_end, prepare_import, end_import, NULL, 0, true)
-PATH(list_end, prepare_import, end_list, end_import, 0, true)
-PATH(region_unpin, pin_region, unpin_region, NULL, 0, true)
-PATH(close, connect_it, close_it, NULL, 0, true)
-PATH(unserve, serve, unserve, NULL, 0, true)
-PATH(region_free, alloc_region, free_region, NULL, 0, true)
+PATH(in_open, NULL, open_device, close_device, 2)
+PATH(in_area_mmap, open_device, map_area, unmap_area, 1)
+PATH(in_region_alloc, NULL, alloc_region, free_region, 8)
+PATH(in_region_track, NULL, alloc_tracked, free_region, 8)
+PATH(in_region_track_in_place, NULL, alloc_in_place, free_region, 8)
+PATH(in_region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
+PATH(in_region_stored, store_tracked, find_stored, unmap_region, 1)
+PATH(in_region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
+PATH(in_serve, NULL, serve, unserve, 2)
+PATH(in_serve_second, serve_first, serve_second, unserve, 2)
+PATH(in_connect_sharing_a_list, NULL, connect_sharing, close_it, 2)
+PATH(in_connect_accepted, NULL, connect_accepted, unserve_accepted, 4)
+PATH(in_connect_shared, serve_two, connect_shared, unserve_accepted, 2)
+PATH(in_list_wait, NULL, wait_lists, NULL, 1)
+PATH(in_list_fd, NULL, list_fd, close_fd, 1)
+PATH(in_conn_list, NULL, list_conns, NULL, 1)
+PATH(in_node_find, NULL, find_node, NULL, 1)
+PATH(in_fasync, NULL, set_fasync, clear_fasync, 1)
+PATH(in_direct, connect_it, grant_direct, close_it, 6)
+PATH(in_region_pin, NULL, pin_region, unpin_region, 4)
+PATH(in_region_check, pin_region, check_region, unpin_region, 1)
+PATH(in_list_make, NULL, make_list, end_list, 2)
+PATH(in_segment, NULL, export_to_listed_users, end_segment, 2)
+PATH(in_segment_with_a_list, make_list, export_notifying, end_segment, 2)
+PATH(in_segment_ctl, prepare_listed, control_segment, end_segment, 6)
+PATH(in_segment_redirect, export_redirectable, redirect_segment, end_segment, 2)
+PATH(in_segment_grant, export_to_listed_users, grant_segment, end_segment, 2)
+PATH(in_segment_info, prepare_importer, segment_info, end_import, 2)
+PATH(in_segment_deny, prepare_importer, deny_importer, end_import, 1)
+PATH(in_import_with_a_list, prepare_notifying, import_segment, end_import, 3)
+PATH(in_import_direct, prepare_import, open_windows, end_import, 3)
+PATH(in_list_read, prepare_records, read_list, close_fd, 2)
+PATH(in_registrar, NULL, open_registrar, close_fd, 2)
+PATH(in_registrar_add, start_registrar, register_segment, end_registered, 3)
+PATH(in_registrar_lookup, prepare_registered, import_segment, end_import_registered, 2)
+PATH(in_registrar_read, prepare_names, read_names, close_fd, 2)
+PATH(in_registrar_write, prepare_call, answer_call, end_answered, 1)
+PATH(in_registrar_delete, prepare_registered, end_segment, stop_registrar, .never_fails = true)
+PATH(in_segment_end, prepare_import, end_segment, end_import, .never_fails = true)
+PATH(in_list_end, prepare_import, end_list, end_import, .never_fails = true)
+PATH(in_region_unpin, pin_region, unpin_region, NULL, .never_fails = true)
+PATH(in_unserve, serve, unserve, NULL, .never_fails = true)
+PATH(in_region_free, alloc_region, free_region, NULL, .never_fails = true)
+
+PATH(of_a_client_in_connect, NULL, connect_it, close_it, 2, 10)
+PATH(of_a_client_in_send, NULL, send_wired, expect_one_message, 0, 2)
+PATH(of_a_client_in_send_unwired, NULL, send_unwired, expect_one_message, 0, 4)
+PATH(of_a_client_in_close, connect_it, close_it, NULL, .never_fails = true)
+PATH(of_a_client_in_import, export_segment, import_segment, end_import, 2, 6)
+PATH(of_a_client_in_import_parked, make_list_of_client, park_import, end_import, 4, 6)
+PATH(of_a_client_in_import_notified, prepare_notified, import_notified, end_import, 3, 6)
+PATH(of_a_client_in_requests, prepare_import, request_all, expect_done, 1, 5)
+PATH(of_a_client_in_import_end, prepare_import, end_import, NULL, .never_fails = true)
+
+PATH(between_nodes_in_put_copied, prepare_touched, put_copied, expect_done, .far = 2)
+PATH(between_nodes_in_put_of_pinned, prepare_pinned, put_pinned, expect_done, .far = 1)
+PATH(between_nodes_in_put_large, prepare_import, put_large, expect_done, .far = 4)
+PATH(between_nodes_in_put_of_other_pages, prepare_other_pages, put_large, expect_done, .far = 4)
+PATH(between_nodes_in_get_large, prepare_import, get_large, expect_done, .far = 4)
+PATH(between_nodes_in_accepting_workers, NULL, connect_it, close_it, .far = 2,
+     .first = INJECT_WORKER, .last = INJECT_WORKER)
+PATH(between_nodes_in_granting_workers, export_segment, import_segment, end_import, .far = 3,
+     .first = INJECT_WORKER, .last = INJECT_WORKER)
 
 /*
  * The first id of a context needs nodes of an xarray, of which the first n bytes exist. The

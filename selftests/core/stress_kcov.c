@@ -97,7 +97,7 @@ TEST(sequences_of_calls)
 {
 	const char *soak = getenv("DD_SOAK"), *shown = getenv("DD_PRINT");
 	int n = SEQUENCES * (soak ? atoi(soak) : 1);
-	long long made = raw_node_count("connects"), ended = raw_node_count("closes");
+	long long made = node_count("connects"), ended = node_count("closes");
 	int *counts = shared_memory(PAGE);
 	pid_t pid;
 	int status;
@@ -117,8 +117,8 @@ TEST(sequences_of_calls)
 	ASSERT_EQ(0, status);
 	EXPECT_LT(counts[2] ? CALLS_FIRST : CALLS_FIRST - 1, counts[0]);
 	EXPECT_CLEAN();
-	made = raw_node_count("connects") - made;
-	ended = raw_node_count("closes") - ended;
+	made = node_count("connects") - made;
+	ended = node_count("closes") - ended;
 	TH_LOG("%lld connections", made);
 	EXPECT_EQ(made, ended);
 	EXPECT_LT(0, made);

@@ -58,7 +58,7 @@ FIXTURE_TEARDOWN(module)
 	close(self->fd);
 }
 
-TEST_F_TIMEOUT(module, a_load_that_fails_leaves_nothing, 180)
+TEST_F(module, a_load_that_fails_leaves_nothing)
 {
 	int n, first, failures = 0;
 	bool hit, ok;

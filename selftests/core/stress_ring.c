@@ -18,7 +18,6 @@
 #define WINDOW		4
 #define MS		1000000ll
 #define SENDERS		(DD_RINGS_MAX + 4)
-#define KILLED		8	/* of them, in a turn */
 
 /* Memory that the processes of a test share beside dd. */
 static struct shared {
@@ -62,37 +61,56 @@ static bool filled(const __u64 *w, __u64 i)
 	return true;
 }
 
-static void own_memory(struct dd *h, void **at, size_t size)
+/* Connects with a page to send from and one to receive in, which are made if there are none. */
+static int connect_to(struct dd *h, int which, struct dd_connect_attr *attr, int type, int *list)
 {
-	CHILD_CHECK(dd_alloc(h, size, at) == 0);
+	attr->size = sizeof(*attr);
+	attr->type = type;
+	attr->send_size = attr->recv_size = PAGE;
+	if (!attr->send && (dd_alloc(h, PAGE, &attr->send) || dd_alloc(h, PAGE, &attr->recv)))
+		return -ENOMEM;
+	return dd_connect(h, shared->name[which], dd_node(h), attr, list);
 }
 
-/* Connects with a page to send from and one to receive in. */
-static int honest_connect(struct dd **h, struct dd_connect_attr *attr)
-{
-	int conn;
+struct reader {
+	struct dd *h;
+	int list;
+	char *recv;
+	__u64 seen;
+};
 
-	attr->size = sizeof(*attr);
-	attr->send_size = attr->recv_size = PAGE;
-	CHILD_CHECK(dd_open(h) == 0);
-	own_memory(*h, &attr->send, PAGE);
-	own_memory(*h, &attr->recv, PAGE);
-	/* The kernel may still have to end the connections of killed senders. */
-	while ((conn = dd_connect(*h, shared->name[0], dd_node(*h), attr,
-				  NULL)) == -ENORESOURCE)
-		usleep(1000);
-	CHILD_CHECK(conn > 0);
-	return conn;
+static int reader_open(struct reader *r, int which, unsigned int maxconn)
+{
+	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = maxconn,
+				      .window = WINDOW,
+				      .recv_size = maxconn * PAGE,
+				      .send_size = maxconn * PAGE };
+	int ret = dd_open(&r->h);
+
+	if (!ret)
+		ret = dd_alloc(r->h, attr.recv_size, &attr.recv);
+	if (!ret)
+		ret = dd_alloc(r->h, attr.send_size, &attr.send);
+	if (!ret)
+		ret = dd_serve(r->h, shared->name[which], &attr, &r->list);
+	r->recv = attr.recv;
+	r->seen = 0;
+	return ret < 0 ? ret : 0;
 }
 
 /* Numbered messages, forever; the block has room for all unread ones. */
 static void honest_sender(int slot)
 {
-	struct dd_connect_attr attr = { .type = DD_TYPE_STREAM };
-	struct dd *h;
-	int conn = honest_connect(&h, &attr), ret;
+	struct dd_connect_attr attr = { };
 	unsigned int meta[4];
+	struct dd *h;
+	int conn, ret;
 
+	CHILD_CHECK(dd_open(&h) == 0);
+	/* The kernel may still have to end the connections of killed senders. */
+	while ((conn = connect_to(h, 0, &attr, DD_TYPE_STREAM, NULL)) == -ENORESOURCE)
+		usleep(1000);
+	CHILD_CHECK(conn > 0);
 	for (__u64 i = 1;; i++) {
 		/* A ring is granted only when all messages have been read. */
 		while (i % 512 >= 496 &&
@@ -110,42 +128,19 @@ static void honest_sender(int slot)
 	}
 }
 
-/* Numbered calls, forever; each reply is the complement of its request. */
-static void honest_caller(void)
-{
-	struct dd_connect_attr attr = { .type = DD_TYPE_RPC };
-	struct dd *h;
-	int conn = honest_connect(&h, &attr);
-	struct dd_msg reply;
-
-	for (__u64 i = 1;; i++) {
-		fill(attr.send, i);
-		CHILD_CHECK(dd_call(h, conn, attr.send, length_of(i), &reply, 0,
-				    DD_FOREVER) == 0);
-		CHILD_CHECK(reply.len == 8 && *(__u64 *)reply.addr == ~i);
-	}
-}
-
 /* Replies to each request with its complement. */
 static void honest_server(int ready)
 {
-	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = BLOCKS,
-				      .recv_size = BLOCKS * PAGE,
-				      .send_size = BLOCKS * PAGE };
 	struct dd_msg msg;
-	struct dd *h;
-	int list;
+	struct reader r;
 
-	CHILD_CHECK(dd_open(&h) == 0);
-	own_memory(h, &attr.send, attr.send_size);
-	own_memory(h, &attr.recv, attr.recv_size);
-	CHILD_CHECK(dd_serve(h, shared->name[1], &attr, &list) > 0);
+	CHILD_CHECK(reader_open(&r, 1, BLOCKS) == 0);
 	child_report(ready);
 	for (;;) {
-		CHILD_CHECK(dd_recv(h, list, &msg, 0, DD_FOREVER) == 0);
+		CHILD_CHECK(dd_recv(r.h, r.list, &msg, 0, DD_FOREVER) == 0);
 		for (size_t k = 0; k < msg.len / 8; k++)
 			((__u64 *)msg.send)[k] = ~((__u64 *)msg.addr)[k];
-		CHILD_CHECK(dd_reply(h, &msg, msg.send, msg.len, 0, 0) == 0);
+		CHILD_CHECK(dd_reply(r.h, &msg, msg.send, msg.len, 0, 0) == 0);
 	}
 }
 
@@ -283,8 +278,9 @@ static void lie_to(const struct server *s, __u64 conn, unsigned int *seed)
 }
 
 /* A receiver that reports wrong positions, forever. */
-static void hostile_server(unsigned int seed, int ready)
+static void hostile_server(int ready)
 {
+	unsigned int seed = shared->seed;
 	struct server s;
 	__u64 conn;
 
@@ -310,32 +306,6 @@ static void hostile_server(unsigned int seed, int ready)
 }
 
 /* --- a reader among enemies ------------------------------------------------*/
-
-struct reader {
-	struct dd *h;
-	int list;
-	char *recv;
-	__u64 seen;
-};
-
-static int reader_open(struct reader *r, unsigned int maxconn)
-{
-	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = maxconn,
-				      .window = WINDOW,
-				      .recv_size = maxconn * PAGE,
-				      .send_size = maxconn * PAGE };
-	int ret = dd_open(&r->h);
-
-	if (!ret)
-		ret = dd_alloc(r->h, attr.recv_size, &attr.recv);
-	if (!ret)
-		ret = dd_alloc(r->h, attr.send_size, &attr.send);
-	if (!ret)
-		ret = dd_serve(r->h, shared->name[0], &attr, &r->list);
-	r->recv = attr.recv;
-	r->seen = 0;
-	return ret < 0 ? ret : 0;
-}
 
 static bool is_honest(struct reader *r, int conn)
 {
@@ -428,7 +398,7 @@ TEST(senders_that_write_anything)
 	int ret;
 
 	setup(_metadata);
-	ASSERT_EQ(0, reader_open(&r, BLOCKS));
+	ASSERT_EQ(0, reader_open(&r, 0, BLOCKS));
 	honest = fork_child();
 	if (!honest)
 		honest_sender(0);
@@ -489,7 +459,7 @@ TEST(empty_notes_delay_no_call)
 	pid_t pid;
 
 	setup(_metadata);
-	ASSERT_EQ(0, reader_open(&r, BLOCKS));
+	ASSERT_EQ(0, reader_open(&r, 0, BLOCKS));
 	pid = enemy(empty_note_sender, 0);
 	for (int i = 0; i < dd_count(200); i++) {
 		long before = shared->attacks;
@@ -513,10 +483,8 @@ TEST(empty_notes_delay_no_call)
 
 /* What one connection has sent. */
 struct from {
-	int conn;
-	bool calls;
+	int conn, slot;		/* slot: of the process */
 	pid_t pid;
-	int slot;		/* of the process */
 	__u64 seen;
 };
 
@@ -531,17 +499,15 @@ static struct from *from_of(struct dd *h, struct from *from, int *n, int conn)
 		return NULL;
 	if (i < *n)
 		return &from[i];
-	from[i] = (struct from){ .conn = conn, .calls = desc.type == DD_TYPE_RPC,
-				 .pid = desc.pid };
+	from[i] = (struct from){ .conn = conn, .pid = desc.pid };
 	while (from[i].slot < SENDERS - 1 && shared->pids[from[i].slot] != desc.pid)
 		from[i].slot++;
 	*n = i + 1;
 	return &from[i];
 }
 
-/* Receives one message, and replies to a call; @mortal: senders are killed. */
 static void receive(struct __test_metadata *_metadata, struct reader *r,
-		    struct from *all, int *n, bool mortal)
+		    struct from *all, int *n)
 {
 	struct dd_msg msg;
 	struct from *from;
@@ -559,104 +525,67 @@ static void receive(struct __test_metadata *_metadata, struct reader *r,
 	if (shared->pids[from->slot] == from->pid)
 		__atomic_store_n(&shared->read[from->slot], from->seen,
 				 __ATOMIC_RELAXED);
-	if (!from->calls)
-		return;
-	*(__u64 *)msg.send = ~from->seen;
-	ret = dd_reply(r->h, &msg, msg.send, 8, 0, 0);
-	ASSERT_TRUE(!ret || (mortal && ret == -ECONNCLOSE));
 }
 
-/* Clients, as the kernel reports: all, or those that send directly. */
-static int clients(const char *which)
+/*
+ * Receives until as many clients are there as @count, which the kernel reports, says; and then
+ * what killed ones have left, as long as it keeps their rings.
+ */
+static void receive_until(struct __test_metadata *_metadata, struct reader *r,
+			  struct from *all, int *n, const char *which, int count)
 {
-	return printed_number("ddctl -j conn | jq '[.[] | select(%s and .role == \"client\")] | length'",
-			      which);
+	bool there = false;
+
+	while (!there) {
+		there = printed_number("ddctl -j conn | jq '[.[] | select(%s and "
+				       ".role == \"client\")] | length'", which) == count;
+		for (int i = 0; i < 1024; i++)
+			receive(_metadata, r, all, n);
+	}
+	ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
 }
 
-/* Starts the sender of a slot; every other one makes calls. */
 static void start(int slot)
 {
 	pid_t pid;
 
 	shared->read[slot] = 0;
 	pid = fork_child();
-	if (pid) {
-		shared->pids[slot] = pid;
-		return;
-	}
-	if (slot % 2)
+	if (!pid)
 		honest_sender(slot);
-	else
-		honest_caller();
-	_exit(1);
-}
-
-FIXTURE(rings) {
-};
-
-FIXTURE_SETUP(rings)
-{
-}
-
-FIXTURE_TEARDOWN(rings)
-{
-}
-
-/* Receives some messages of living senders, after those that killed ones have left. */
-static void receive_some(struct __test_metadata *_metadata, struct reader *r,
-			 struct from *all, int *n)
-{
-	for (int i = 0; i < 1024; i++)
-		receive(_metadata, r, all, n, true);
-	ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
-}
-
-/* The @k-th sender that is killed in a turn. */
-static int victim(int first, int k)
-{
-	return (first + 5 * k) % SENDERS;
+	shared->pids[slot] = pid;
 }
 
 /*
  * Messages arrive directly or by the kernel, once and in order on each connection.
  * Rings of senders that were killed go to senders without one.
  */
-TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 300)
+TEST(rings_of_killed_senders_go_to_others)
 {
 	static struct from from[MANY];
-	int n = 0, i, k;
 	struct reader r;
+	int n = 0, i;
 
 	setup(_metadata);
-	ASSERT_EQ(0, reader_open(&r, PLACES));
+	ASSERT_EQ(0, reader_open(&r, 0, PLACES));
 	for (i = 0; i < SENDERS; i++)
 		start(i);
 	while (n < SENDERS)
-		receive(_metadata, &r, from, &n, false);
+		receive(_metadata, &r, from, &n);
 	for (int turn = 0; turn < dd_count(4); turn++) {
-		i = random() % SENDERS;
-		for (k = 0; k < KILLED; k++)
-			kill_child(shared->pids[victim(i, k)]);
-		/* A sender that finds no ring asks again only after 512 messages. */
-		while (clients("true") > SENDERS - KILLED)
-			receive_some(_metadata, &r, from, &n);
-		receive_some(_metadata, &r, from, &n);
-		for (k = 0; k < KILLED; k++)
-			start(victim(i, k));
-		/* Until all rings have a sender. */
-		while (clients(".direct") < DD_RINGS_MAX)
-			receive_some(_metadata, &r, from, &n);
-	}
-	/* Senders that ask again get rings; takes minutes on a slow kernel. */
-	for (k = 0; k < SENDERS - DD_RINGS_MAX && dd_scale() == 1; k++) {
-		kill_child(shared->pids[k]);
-		shared->pids[k] = 0;
-	}
-	while (clients(".direct") < DD_RINGS_MAX)
-		receive_some(_metadata, &r, from, &n);
-	for (i = 0; i < SENDERS; i++)
-		if (shared->pids[i])
+		for (i = turn; i < SENDERS; i += 5)
 			kill_child(shared->pids[i]);
+		receive_until(_metadata, &r, from, &n, "true", SENDERS - (SENDERS - turn + 4) / 5);
+		for (i = turn; i < SENDERS; i += 5)
+			start(i);
+		receive_until(_metadata, &r, from, &n, ".direct", DD_RINGS_MAX);
+	}
+	/* A sender without a ring asks again after 512 messages: minutes on a slow kernel. */
+	for (i = 0; i < SENDERS - DD_RINGS_MAX && dd_scale() == 1; i++)
+		kill_child(shared->pids[i]);
+	receive_until(_metadata, &r, from, &n, ".direct", DD_RINGS_MAX);
+	while (i < SENDERS)
+		kill_child(shared->pids[i++]);
 	EXPECT_EQ(0, dd_shutdown(r.h));
 	EXPECT_CLEAN();
 }
@@ -670,19 +599,6 @@ struct sender {
 	struct dd_connect_attr to_good, to_bad;
 };
 
-static int connect_to(struct sender *s, int which, struct dd_connect_attr *attr,
-		      int type, int *list)
-{
-	attr->size = sizeof(*attr);
-	attr->type = type;
-	attr->send_size = PAGE;
-	attr->recv_size = PAGE;
-	if (!attr->send && (dd_alloc(s->h, PAGE, &attr->send) ||
-			    dd_alloc(s->h, PAGE, &attr->recv)))
-		return -ENOMEM;
-	return dd_connect(s->h, shared->name[which], dd_node(s->h), attr, list);
-}
-
 /* Whatever a liar does, a call returns a documented error. */
 static void send_to_liar(struct __test_metadata *_metadata, struct sender *s,
 			 unsigned int *seed)
@@ -691,7 +607,7 @@ static void send_to_liar(struct __test_metadata *_metadata, struct sender *s,
 	int ret;
 
 	if (s->bad <= 0) {
-		s->bad = connect_to(s, 0, &s->to_bad, DD_TYPE_STREAM, &s->list);
+		s->bad = connect_to(s->h, 0, &s->to_bad, DD_TYPE_STREAM, &s->list);
 		ASSERT_TRUE(s->bad > 0 || s->bad == -EBADSERVER ||
 			    s->bad == -ENORESOURCE) {
 			TH_LOG("connect: %d", s->bad);
@@ -718,11 +634,6 @@ static void send_to_liar(struct __test_metadata *_metadata, struct sender *s,
 	}
 }
 
-static void hostile_server_ready(int ready)
-{
-	hostile_server(shared->seed, ready);
-}
-
 TEST(receivers_that_write_anything)
 {
 	unsigned int seed;
@@ -734,11 +645,11 @@ TEST(receivers_that_write_anything)
 	setup(_metadata);
 	seed = shared->seed;
 	good = server(honest_server);
-	bad = server(hostile_server_ready);
+	bad = server(hostile_server);
 	ASSERT_LT(0, good);
 	ASSERT_LT(0, bad);
 	ASSERT_EQ(0, dd_open(&s.h));
-	s.good = connect_to(&s, 1, &s.to_good, DD_TYPE_RPC, NULL);
+	s.good = connect_to(s.h, 1, &s.to_good, DD_TYPE_RPC, NULL);
 	ASSERT_LT(0, s.good);
 	request = s.to_good.send;
 	for (__u64 i = 1; i <= dd_count(5000); i++) {

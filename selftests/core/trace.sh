@@ -87,7 +87,7 @@ revocation() {
 packets() {
 	echo >"$TRACING/trace"
 	cluster 2 && tc -n dd1 qdisc replace dev eth0 root netem loss 20% &&
-		new_traffic && begin_all 0 2 4096 && flows 50 1 2 && end_all whole || return
+		new_traffic && begin_all 2 4096 && flows 50 1 2 && end_all whole || return
 	echo 0 >"$TRACING/events/dd/enable"
 	grep ' dd_packet_' "$TRACING/trace" >trace
 	LOST=$(($(peer 1 2 .packets_lost) + $(peer 2 1 .packets_lost)))

@@ -4,14 +4,13 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "dd_harness.h"
+#include "ddp.h"
 #include <poll.h>
 #include "dd.h"
-#include "peer.h"
 
 /* A server with room for four connections of 1 KiB blocks, and its name. */
 FIXTURE(conn) {
-	struct peer *srv;
+	struct worker *srv;
 	char *name;
 	address_t mem;
 	connid_t c;
@@ -20,7 +19,7 @@ FIXTURE(conn) {
 
 FIXTURE_SETUP(conn)
 {
-	self->srv = peer_start();
+	self->srv = worker_new(THERE);
 	self->name = (char *)own_name("c");
 	ASSERT_OK(p_serve_simple(self->srv, self->name, 4, 4096));
 	self->mem = ddalloc(4 * 4096);
@@ -29,7 +28,7 @@ FIXTURE_SETUP(conn)
 
 FIXTURE_TEARDOWN(conn)
 {
-	peer_kill(self->srv);
+	worker_end(self->srv);
 }
 
 /* Connect with the first two pages as buffers. */
@@ -39,7 +38,7 @@ static int simple(FIXTURE_DATA(conn) *self, int type, int flags)
 		      self->mem + 4096, 4096, &self->c, &self->note);
 }
 
-TEST_F(conn, DDP_22_DDP_23_1_DDP_23_2_DDP_23_3_each_type_returns_0_and_a_connid)
+TEST_F(conn, DDP_22_DDP_23_1_DDP_23_2_DDP_23_3_DDP_28_each_type_returns_0_and_a_connid)
 {
 	static const int types[] = { TYPE_RPC, TYPE_SPLIT, TYPE_SSTREAM };
 	int i;
@@ -52,137 +51,76 @@ TEST_F(conn, DDP_22_DDP_23_1_DDP_23_2_DDP_23_3_each_type_returns_0_and_a_connid)
 		EXPECT_EQ(0, ddclose(self->c));
 	}
 	EXPECT_EQ(TYPE_SSTREAM, TYPE_STREAM);
+	EXPECT_EQ(0, CONN_NOOPTS);
 }
 
-TEST_F(conn, DDP_22_bad_arguments_return_minus_1_and_change_nothing)
+TEST_F(conn, DDP_22_DDP_23_bad_arguments_return_minus_1_and_change_nothing)
 {
 	address_t in = self->mem + 4096, out = self->mem;
-	char *name = self->name, longname[200];
 	connid_t c = 77;
 	noteid_t note = 0;
+	char *name = self->name, longname[200] = "";
+	const struct {
+		char *name;
+		int type, flags;
+		address_t out;
+		size_t size;
+		connid_t *c;
+		noteid_t *note;
+	} bad[] = {
+		{ "", TYPE_SPLIT, 0, out, 4096, &c, &note },
+		{ longname, TYPE_SPLIT, 0, out, 4096, &c, &note },
+		{ NULL, TYPE_SPLIT, 0, out, 4096, &c, &note },
+		{ name, TYPE_SPLIT, 0x4000, out, 4096, &c, &note },
+		{ name, TYPE_SPLIT, 0, out, 4096, NULL, &note },
+		{ name, TYPE_SPLIT, 0, out, 4096, &c, NULL },
+		{ name, TYPE_SSTREAM, 0, out, 4096, &c, NULL },
+		{ name, TYPE_SPLIT, 0, out + 8, 1024, &c, &note },
+	};
 
 	memset(longname, 'x', sizeof(longname) - 1);
-	longname[sizeof(longname) - 1] = 0;
-	EXPECT_ERR(EINVAL, ddconn("", far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096, &c,
-				  &note));
-	EXPECT_ERR(EINVAL, ddconn(longname, far_node(), TYPE_SPLIT, 0, out, 4096, in,
-				  4096, &c, &note));
-	EXPECT_ERR(EINVAL, ddconn(NULL, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
-				  &c, &note));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0x4000, out, 4096, in,
-				  4096, &c, &note));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
-				  NULL, &note));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
-				  &c, NULL));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SSTREAM, 0, out, 4096, in, 4096,
-				  &c, NULL));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out + 8, 1024, in,
-				  4096, &c, &note));
+	for (int i = 0; i < 8; i++) {
+		TH_LOG("case %d", i);
+		EXPECT_ERR(EINVAL, ddconn(bad[i].name, far_node(), bad[i].type, bad[i].flags,
+					  bad[i].out, bad[i].size, in, 4096, bad[i].c,
+					  bad[i].note));
+	}
+	for (int type = -1; type < 64; type++)
+		if (type != TYPE_RPC && type != TYPE_SPLIT && type != TYPE_SSTREAM)
+			EXPECT_ERR(EINVAL, ddconn(name, far_node(), type, 0, out, 4096, in, 4096,
+						  &c, &note));
 	EXPECT_EQ(77, c);
 	EXPECT_EQ(0, note);
 	EXPECT_EQ(0, p_connlist(self->srv, peer_slot(self->srv, 0).serv, 8));
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
-TEST_F(conn, DDP_23_no_other_type)
+/* Connect with the other two pages as buffers. */
+static int another(FIXTURE_DATA(conn) *self, int type, int flags, connid_t *c, noteid_t *note)
 {
-	int type;
-
-	for (type = -1; type < 64; type++) {
-		if (type == TYPE_RPC || type == TYPE_SPLIT ||
-		    type == TYPE_SSTREAM)
-			continue;
-		EXPECT_ERR(EINVAL, simple(self, type, CONN_NOOPTS));
-	}
-	EXPECT_EQ(0, p_connlist(self->srv, peer_slot(self->srv, 0).serv, 8));
+	return ddconn(self->name, far_node(), type, flags, self->mem + 8192, 4096,
+		      self->mem + 12288, 4096, c, note);
 }
 
-TEST_F(conn, DDP_24_rpc_blocks_until_the_reply_and_needs_no_noteid)
+TEST_F(conn, DDP_27_DDP_30_1_notelist_attaches_to_the_given_list_or_is_ebadid)
 {
-	struct peer *cl = self->srv;
-	address_t rep;
-	size_t size;
-	pid_t pid;
-
-	ASSERT_OK(ddconn(self->name, far_node(), TYPE_RPC, CONN_NOOPTS, self->mem, 4096,
-			 self->mem + 4096, 4096, &self->c, NULL));
-	/* The reply comes only once this process sleeps in its call. */
-	strcpy(self->mem, "question");
-	p_recv_begin(cl, 0, RECV_SLEEP, 0);
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(WAIT_FOR(asleep_in_wait(getppid())));
-		CHILD_CHECK(peer_end(cl) == 0);
-		CHILD_CHECK(p_send(cl, cl->shm->desc.connid, "answer", 7, 0,
-				   SEND_BLOCK) == 0);
-		_exit(0);
-	}
-	ASSERT_OK(ddcall(self->c, self->mem, 9, &rep, &size, RECV_SLEEP, 0));
-	EXPECT_STREQ("answer", rep);
-	EXPECT_EQ(7, size);
-	ASSERT_CHILD_OK(pid);
-}
-
-/* Sends until the link refuses; returns the number accepted, at most @max. */
-static int fill(connid_t c, address_t from, int max)
-{
-	int n;
-
-	for (n = 0; n < max; n++)
-		if (ddsend(c, from, 8, 0, SEND_NOOPTS))
-			break;
-	return n;
-}
-
-TEST_F(conn, DDP_26_sstream_acks_what_is_placed_not_what_is_processed)
-{
-	int n;
-
-	ASSERT_OK(simple(self, TYPE_SSTREAM, CONN_NOOPTS));
-	/* The kernel acknowledges although the receiver has not run. */
-	for (n = 0; n < 16; n++) {
-		ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-		EXPECT_EQ(1, dddone(self->c, SDONE_SLEEP));
-	}
-	/*
-	 * Fill the list until the note of one message is withheld: the next is
-	 * refused.
-	 */
-	n = fill(self->c, self->mem, 1000);
-	ASSERT_LT(n, 1000);
-	EXPECT_EQ(ENOTREADY, errno);
-	/* Between nodes the last acknowledgement may still be in flight. */
-	if (!across_nodes())
-		EXPECT_ERR(ENOTREADY, ddsend(self->c, self->mem, 8, 0,
-					     SEND_NOOPTS));
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	EXPECT_TRUE(WAIT_FOR(!ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS)));
-}
-
-TEST_F(conn, DDP_27_notelist_attaches_to_the_given_list)
-{
-	noteid_t first, bad = 0;
+	static const int types[] = { TYPE_SPLIT, TYPE_SSTREAM };
+	noteid_t first, bad[] = { 0, 0x1234567, -5 };
 	connid_t c2;
+	int i;
 
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 	first = self->note;
-	ASSERT_OK(ddconn(self->name, far_node(), TYPE_SPLIT, CONN_NOTELIST,
-			 self->mem + 8192, 4096, self->mem + 12288, 4096, &c2,
-			 &self->note));
-	EXPECT_EQ(first, self->note);
-	ASSERT_OK(ddclose(c2));
-	EXPECT_ERR(EBADID, ddconn(self->name, far_node(), TYPE_SPLIT, CONN_NOTELIST,
-				  self->mem + 8192, 4096, self->mem + 12288,
-				  4096, &c2, &bad));
-	/* A stream may share a list too. */
-	EXPECT_EQ(0, ddconn(self->name, far_node(), TYPE_SSTREAM, CONN_NOTELIST,
-			    self->mem + 8192, 4096, self->mem + 12288, 4096,
-			    &c2, &self->note));
-	EXPECT_EQ(first, self->note);
+	for (i = 0; i < 2; i++) {
+		ASSERT_OK(another(self, types[i], CONN_NOTELIST, &c2, &self->note));
+		EXPECT_EQ(first, self->note);
+		ASSERT_OK(ddclose(c2));
+	}
+	for (i = 0; i < 3; i++)
+		EXPECT_ERR(EBADID, another(self, TYPE_SPLIT, CONN_NOTELIST, &c2, &bad[i]));
 }
 
-TEST_F(conn, DDP_27_without_it_a_live_list_is_shared_else_one_allocated)
+TEST_F(conn, DDP_7_DDP_27_without_it_a_live_list_is_shared_else_one_allocated)
 {
 	noteid_t first, note;
 	connid_t c2;
@@ -191,61 +129,44 @@ TEST_F(conn, DDP_27_without_it_a_live_list_is_shared_else_one_allocated)
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 	EXPECT_NE(0x5a5a5a5a, self->note);
 	first = note = self->note;
-	ASSERT_OK(ddconn(self->name, far_node(), TYPE_SPLIT, CONN_NOOPTS,
-			 self->mem + 8192, 4096, self->mem + 12288, 4096, &c2,
-			 &note));
+	ASSERT_OK(another(self, TYPE_SPLIT, CONN_NOOPTS, &c2, &note));
 	EXPECT_EQ(first, note);
+	/* It is freed with the last one that refers to it. */
+	ASSERT_OK(ddclose(self->c));
+	EXPECT_EQ(0, ddready(first));
 	ASSERT_OK(ddclose(c2));
-	note = 0;
-	ASSERT_OK(ddconn(self->name, far_node(), TYPE_SPLIT, CONN_NOOPTS,
-			 self->mem + 8192, 4096, self->mem + 12288, 4096, &c2,
-			 &note));
+	EXPECT_ERR(EBADID, ddready(first));
+	ASSERT_OK(another(self, TYPE_SPLIT, CONN_NOOPTS, &c2, &note));
 	EXPECT_NE(first, note);
+	/* 0 is no list. */
+	self->note = 0;
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	EXPECT_NE(0, self->note);
+	EXPECT_NE(note, self->note);
 }
 
-TEST_F(conn, DDP_28_noopts_exists_and_is_0)
+TEST_F(conn, DDP_9_DDP_29_buffers_must_come_from_ddalloc_and_be_free)
 {
-	EXPECT_EQ(0, CONN_NOOPTS);
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
+	static char plain[4096] __attribute__((aligned(4096)));
+	address_t mem = self->mem;
+	const struct { address_t out; size_t size; address_t in; } bad[] = {
+		{ plain, 4096, mem }, { mem, 4096, plain },
+		/* Not even partly outside. */
+		{ mem + 12288, 8192, mem }, { mem + 12288, (size_t)-4096, mem },
+		/* In use. */
+		{ mem + 8192, 4096, mem + 4096 },
+	};
+	connid_t c;
+	int i;
 
-TEST_F(conn, DDP_9_DDP_29_buffers_must_come_from_ddalloc)
-{
-	char *plain = malloc(12288);
-
-	plain = (char *)(((unsigned long)plain + 4095) & ~4095ul);
-	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0, plain, 4096,
-				  self->mem, 4096, &self->c, &self->note));
-	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0, self->mem, 4096,
-				  plain, 4096, &self->c, &self->note));
-	/* Not even partly outside. */
-	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0,
-				  self->mem + 12288, 8192, self->mem, 4096,
-				  &self->c, &self->note));
-	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0,
-				  self->mem + 12288, (size_t)-4096, self->mem,
-				  4096, &self->c, &self->note));
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_29_memory_in_use_is_not_used_twice)
-{
-	connid_t c2;
-
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0,
-				  self->mem + 8192, 4096, self->mem + 4096,
-				  4096, &c2, &self->note));
+	for (i = 0; i < 5; i++) {
+		if (i == 4)
+			ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
+		EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0, bad[i].out,
+					  bad[i].size, bad[i].in, 4096, &c, &self->note));
+	}
 	ASSERT_OK(ddclose(self->c));
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_30_1_bad_noteid_is_ebadid)
-{
-	self->note = 0x1234567;
-	EXPECT_ERR(EBADID, simple(self, TYPE_SPLIT, CONN_NOTELIST));
-	self->note = -5;
-	EXPECT_ERR(EBADID, simple(self, TYPE_SPLIT, CONN_NOTELIST));
 }
 
 TEST_F(conn, DDP_30_2_no_such_service_or_node_is_ebadserver)
@@ -267,18 +188,16 @@ TEST_F(conn, DDP_30_2_no_such_service_or_node_is_ebadserver)
 	EXPECT_ERR(EBADSERVER, simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
-TEST_F(conn, DDP_30_3_node_down_is_enocmp)
+TEST_F(conn, DDP_21_2_DDP_30_3_node_down_is_enocmp)
 {
-	int ret, err;
+	struct slot s;
 
 	ASSERT_EQ(0, node_down());
-	errno = 0;
-	ret = simple(self, TYPE_SPLIT, CONN_NOOPTS);
-	err = errno;
+	EXPECT_ERR(ENOCMP, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	EXPECT_ERR(ENOCMP, open_serve(&s, own_name("s"), 1, 4096));
 	ASSERT_EQ(0, node_up());
-	EXPECT_EQ(-1, ret);
-	EXPECT_EQ(ENOCMP, err);
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	EXPECT_EQ(0, open_serve(&s, own_name("s"), 1, 4096));
 }
 
 TEST_F(conn, DDP_31_client_closes)
@@ -299,52 +218,41 @@ TEST_F(conn, DDP_31_client_closes)
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
+/* By the end of the connection, and by that of the process. */
 TEST_F(conn, DDP_31_server_closes)
 {
 	ddrecv_desc_t d = {};
 	connid_t there;
 
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	there = self->srv->shm->desc.connid;
-	ASSERT_OK(p_send(self->srv, there, "last", 5, 0, SEND_BLOCK));
-	EXPECT_EQ(0, p_close(self->srv, there));
-	EXPECT_ERR(EBADID, p_send(self->srv, there, "x", 2, 0, SEND_UNWIRED));
-	/* First the delivered messages, then the close record. */
-	EXPECT_EQ(1, ddready(self->note));
-	ASSERT_OK(ddrecv(self->note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("last", d.msgaddr);
-	d.connid = 0;
-	EXPECT_ERR(ECONNCLOSE, ddrecv(self->note, &d, RECV_SLEEP, 0));
-	EXPECT_EQ(self->c, d.connid);
-	EXPECT_ERR(ECONNCLOSE, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	EXPECT_EQ(0, ddclose(self->c));
-	/* The service continues. */
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST(DDP_31_death_of_the_server_closes)
-{
-	char *name = (char *)own_name("dies");
-	struct peer *srv = peer_start();
-	ddrecv_desc_t d = {};
-	struct slot c;
-
-	ASSERT_OK(p_serve_simple(srv, name, 4, 4096));
-	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
-	ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
-	peer_kill(srv);
-	EXPECT_ERR(ECONNCLOSE, ddrecv(c.note, &d, RECV_SLEEP, 0));
-	EXPECT_EQ(c.conn, d.connid);
-	EXPECT_ERR(ECONNCLOSE, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
-	EXPECT_ERR(EBADSERVER, open_conn(&c, name, TYPE_SPLIT, 4096));
+	for (int ends = 0; ends < 2; ends++) {
+		ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
+		ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+		there = self->srv->shm->desc.connid;
+		ASSERT_OK(p_send(self->srv, there, "last", 5, 0, SEND_BLOCK));
+		if (ends) {
+			worker_end(self->srv);
+			self->srv = worker_new(THERE);
+		} else {
+			EXPECT_EQ(0, p_close(self->srv, there));
+			EXPECT_ERR(EBADID, p_send(self->srv, there, "x", 2, 0, SEND_UNWIRED));
+		}
+		/* First the delivered messages, then the close record. */
+		ASSERT_OK(ddrecv(self->note, &d, RECV_SLEEP, 0));
+		EXPECT_STREQ("last", d.msgaddr);
+		d.connid = 0;
+		EXPECT_ERR(ECONNCLOSE, ddrecv(self->note, &d, RECV_SLEEP, 0));
+		EXPECT_EQ(self->c, d.connid);
+		EXPECT_ERR(ECONNCLOSE, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+		EXPECT_EQ(0, ddclose(self->c));
+	}
+	EXPECT_ERR(EBADSERVER, simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST(DDP_31_death_of_the_client_closes)
 {
 	char *name = (char *)own_name("s");
-	struct peer *cl = peer_start();
+	struct worker *cl = worker_new(THERE);
 	conninfo_t info;
 	ddrecv_desc_t d;
 	struct slot s;
@@ -352,7 +260,7 @@ TEST(DDP_31_death_of_the_client_closes)
 	ASSERT_OK(open_serve(&s, name, 1, 4096));
 	ASSERT_OK(p_conn(cl, name, TYPE_SPLIT, 4096, 0));
 	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "last", 5, 0, SEND_BLOCK));
-	peer_kill(cl);
+	worker_end(cl);
 	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
 	EXPECT_STREQ("last", d.msgaddr);
 	ASSERT_OK(ddconninfo(d.connid, &info));
@@ -366,7 +274,7 @@ TEST(DDP_31_death_of_the_client_closes)
 TEST(DDP_31_the_block_of_a_closed_connection_is_reused_at_once)
 {
 	char *name = (char *)own_name("s");
-	struct peer *srv = peer_start();
+	struct worker *srv = worker_new(THERE);
 	connid_t first;
 	struct slot c;
 	int i;
@@ -392,7 +300,7 @@ TEST(DDP_31_the_block_of_a_closed_connection_is_reused_at_once)
 TEST(DDP_31_a_message_outlives_its_sender_until_it_is_read)
 {
 	char *name = (char *)own_name("s");
-	struct peer *srv = peer_start();
+	struct worker *srv = worker_new(THERE);
 	struct slot c;
 
 	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
@@ -414,7 +322,7 @@ TEST(DDP_31_a_message_outlives_its_sender_until_it_is_read)
 TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
 {
 	char *name = (char *)own_name("s");
-	struct peer *alice = peer_start_user(ALICE), *bob = peer_start_user(BOB);
+	struct worker *alice = worker_new_user(THERE, ALICE), *bob = worker_new_user(THERE, BOB);
 	struct slot s;
 	ddrecv_desc_t d;
 
@@ -423,7 +331,7 @@ TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
 	ASSERT_OK(p_send(alice, peer_slot(alice, 0).conn, "alice", 6, 0,
 			 SEND_BLOCK));
 	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
-	peer_kill(alice);
+	worker_end(alice);
 	EXPECT_ERR(ENORESOURCE, p_conn(bob, name, TYPE_SPLIT, 4096, 0));
 	EXPECT_STREQ("alice", d.msgaddr);
 	/*
@@ -451,7 +359,7 @@ static int serve_close(struct slot *s, char *name, int flags)
 TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
 {
 	char *name = (char *)own_name("s");
-	struct peer *cl = peer_start();
+	struct worker *cl = worker_new(THERE);
 	struct slot s, c;
 	ddrecv_desc_t d;
 	connid_t first;
@@ -460,7 +368,7 @@ TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
 	ASSERT_OK(p_conn(cl, name, TYPE_SPLIT, 4096, 0));
 	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "last", 5, 0, SEND_BLOCK));
 	ASSERT_SOON(ddready(s.note) == 1);
-	peer_kill(cl);
+	worker_end(cl);
 	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
 	EXPECT_STREQ("last", d.msgaddr);
 	first = d.connid;
@@ -503,7 +411,7 @@ TEST(a_close_record_follows_all_messages_of_a_client)
 TEST(the_list_of_a_connection_hangs_up_with_its_client)
 {
 	char *name = (char *)own_name("s");
-	struct peer *cl = peer_start();
+	struct worker *cl = worker_new(THERE);
 	struct pollfd p = { .events = POLLIN };
 	conninfo_t info;
 	ddrecv_desc_t d;
@@ -517,7 +425,7 @@ TEST(the_list_of_a_connection_hangs_up_with_its_client)
 	p.fd = ddfd(info.noteid);
 	ASSERT_LE(0, p.fd);
 	EXPECT_EQ(0, poll(&p, 1, 0));
-	peer_kill(cl);
+	worker_end(cl);
 	EXPECT_EQ(1, poll(&p, 1, -1));
 	EXPECT_EQ(POLLIN | POLLHUP, p.revents);
 	EXPECT_EQ(0, ddready(s.note));
@@ -529,7 +437,7 @@ TEST(the_list_of_a_connection_hangs_up_with_its_client)
 TEST(a_service_for_its_own_user_refuses_others)
 {
 	char *name = (char *)own_name("s");
-	struct peer *alice = peer_start_user(ALICE), *own = peer_start();
+	struct worker *alice = worker_new_user(THERE, ALICE), *own = worker_new(THERE);
 	struct slot s;
 
 	ASSERT_OK(serve_close(&s, name, SERVE_SAMEUSER | SERVE_PERUSER(1)));
@@ -537,71 +445,66 @@ TEST(a_service_for_its_own_user_refuses_others)
 	ASSERT_OK(p_conn(own, name, TYPE_SPLIT, 4096, 0));
 }
 
-TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
+TEST_F(ddp, DDP_32_DDP_44_1_DDP_49_1_DDP_61_1_DDP_63_1_no_connection_is_ebadid)
 {
-	connid_t old;
+	struct slot *c = &self->split;
+	const connid_t bad[] = { 0, -1, 0x7fffffff, 1, 1 << 18, self->stream.note, c->conn };
+	unsigned int meta = 1;
+	conninfo_t info;
+	address_t rep;
+	size_t size;
+	int i;
 
-	EXPECT_ERR(EBADID, ddclose(0));
-	EXPECT_ERR(EBADID, ddclose(-1));
-	EXPECT_ERR(EBADID, ddclose(0x7fffffff));
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	EXPECT_ERR(EBADID, ddclose(self->note));
-	EXPECT_EQ(0, ddclose(self->c));
-	EXPECT_ERR(EBADID, ddclose(self->c));
-	/* Not even when its block has a new client. */
-	old = self->c;
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	EXPECT_NE(old, self->c);
-	EXPECT_ERR(EBADID, ddclose(old));
-	EXPECT_EQ(0, ddclose(self->c));
+	/* The last one was a connection. Nor when its block has a new client. */
+	ASSERT_OK(ddclose(c->conn));
+	ASSERT_OK(open_conn(c, self->name, TYPE_SPLIT, BLOCK));
+	EXPECT_NE(bad[6], c->conn);
+	for (i = 0; i < 7; i++) {
+		EXPECT_ERR(EBADID, ddclose(bad[i]));
+		EXPECT_ERR(EBADID, ddsend(bad[i], c->out, 8, 0, SEND_NOOPTS));
+		EXPECT_ERR(EBADID, ddsend_with_metadata(bad[i], c->out, 8, 0, SEND_NOOPTS,
+							(address_t)&meta, 1));
+		EXPECT_ERR(EBADID, dddone(bad[i], 0));
+		EXPECT_ERR(EBADID, dddone(bad[i], SDONE_SLEEP));
+		EXPECT_ERR(EBADID, ddcall(bad[i], 0, 8, &rep, &size, 0, 0));
+		EXPECT_ERR(EBADID, ddconninfo(bad[i], &info));
+	}
+	EXPECT_EQ(0, ddclose(c->conn));
 }
 
-static int connect_within(struct dd *h, const char *name, int node,
-			  int64_t timeout)
+/* Connect with a limit of time, and memory of its own. */
+static int connect_within(struct dd *h, const char *name, int node, int64_t timeout)
 {
 	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .flags = DD_ATTR_TIMEOUT,
-		.type = DD_TYPE_SPLIT, .recv_size = 4096, .timeout = timeout,
+		.size = sizeof(attr), .flags = DD_ATTR_TIMEOUT, .type = DD_TYPE_SPLIT,
+		.recv_size = BLOCK, .timeout = timeout,
 	};
 
-	if (dd_alloc(h, 4096, &attr.recv))
-		return -1;
-	return dd_connect(h, name, node, &attr, NULL);
+	return dd_alloc(h, BLOCK, &attr.recv) ?: dd_connect(h, name, node, &attr, NULL);
 }
 
-TEST(connecting_takes_no_longer_than_asked)
+TEST_F(ddp, connecting_takes_no_longer_than_asked)
 {
-	const char *family = getenv("DDP_FAMILY"), *name = own_name("t");
-	struct peer *srv = peer_start();
+	const char *family = getenv("DDP_FAMILY");
 	char text[256];
 	struct dd *h;
-	int ret;
 
-	ASSERT_OK(p_serve_simple(srv, (char *)name, 3, 3 * 4096));
 	ASSERT_EQ(0, dd_open(&h));
 	/* Only on one node the call does not wait. */
-	ret = connect_within(h, name, far_node(), 0);
-	if (across_nodes()) {
-		EXPECT_EQ(-EAGAIN, ret);
-	} else {
-		EXPECT_LT(0, ret);
-	}
-	EXPECT_LT(0, connect_within(h, name, far_node(), DD_FOREVER));
-	EXPECT_LT(0, connect_within(h, name, far_node(), 3600000000000));
-	EXPECT_EQ(-EBADSERVER, connect_within(h, "not served", far_node(),
-					      3600000000000));
+	EXPECT_EQ(across_nodes(), connect_within(h, self->name, far_node(), 0) == -EAGAIN);
+	EXPECT_LT(0, connect_within(h, self->name, far_node(), DD_FOREVER));
+	EXPECT_EQ(-EBADSERVER, connect_within(h, "not served", far_node(), 3600000000000));
 	if (!across_nodes())
 		return;
 	/* A peer that never answers, with a dead time of an hour. */
 	ASSERT_EQ(0, system(family && *family == '6' ?
 			    "ddctl peer add 0 fd09::c8 dead-time 3600000" :
 			    "ddctl peer add 0 10.9.0.200 dead-time 3600000"));
-	EXPECT_EQ(-EAGAIN, connect_within(h, name, 0, 0));
-	EXPECT_EQ(-ETIMEDOUT, connect_within(h, name, 0, 1000000));
+	EXPECT_EQ(-ETIMEDOUT, connect_within(h, self->name, 0, 1000000));
 	ASSERT_EQ(0, dd_last_error(h, text, sizeof(text)));
 	EXPECT_NE(NULL, strstr(text, "node 0 has not answered in time"));
 	EXPECT_EQ(0, system("ddctl peer del 0"));
-	EXPECT_EQ(-EBADSERVER, connect_within(h, name, 0, 1000000));
+	EXPECT_EQ(-EBADSERVER, connect_within(h, self->name, 0, 1000000));
 }
 
 DD_TEST_MAIN

@@ -5,60 +5,30 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "dd_harness.h"
+#include "ddp.h"
 #include <sys/resource.h>
-#include "peer.h"
 
-#define BLOCK	4096	/* a page: allows direct sends */
-
-FIXTURE(info) {
-	struct peer *srv;
-	char *name;
-	ddrecv_desc_t *there;
-	struct slot c;
-};
-
-FIXTURE_SETUP(info)
+/* What both ends say after the client has sent 2 messages, and the server 1. */
+TEST_F(ddp, DDP_11_DDP_62_client_side)
 {
-	self->srv = peer_start();
-	self->name = (char *)own_name("i");
-	self->there = &self->srv->shm->desc;
-	ASSERT_OK(p_serve_simple(self->srv, self->name, 4, 4 * BLOCK));
-	ASSERT_OK(open_conn(&self->c, self->name, TYPE_SPLIT, 2 * BLOCK));
-}
-
-FIXTURE_TEARDOWN(info)
-{
-	peer_kill(self->srv);
-}
-
-#define TAKE() ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0))
-
-/* Has the server send @len bytes to connection @c. */
-#define REPLY(c, len) do {						\
-	ASSERT_OK(ddsend((c).conn, (c).out, 8, 0, SEND_NOOPTS));	\
-	TAKE();								\
-	ASSERT_OK(p_send(self->srv, self->there->connid, "reply.......",	\
-			 len, 0, SEND_BLOCK));				\
-} while (0)
-
-TEST_F(info, DDP_62_client_side)
-{
-	struct slot *c = &self->c;
+	struct slot *c = &self->split;
 	conninfo_t info;
 	ddrecv_desc_t d;
 
 	memset(&info, 0xff, sizeof(info));
 	EXPECT_EQ(0, ddconninfo(c->conn, &info));
 	EXPECT_EQ(far_node(), info.node);
+	EXPECT_EQ(self->srv->pid, info.pid);
+	EXPECT_EQ(0, info.uid);
 	EXPECT_EQ(c->note, info.noteid);
 	EXPECT_EQ((void *)c->out, (void *)info.sendbase);
 	EXPECT_EQ(2 * BLOCK, info.sendsize);
 	EXPECT_EQ((void *)c->in, (void *)info.recvbase);
 	EXPECT_EQ(2 * BLOCK, info.recvsize);
+	EXPECT_EQ(BLOCK, info.remotesize);
 	EXPECT_EQ(0, info.msgid_send);
 	EXPECT_EQ(0, info.msgid_recv);
-	REPLY(*c, 5);
+	REPLY(c, "reply");
 	ASSERT_OK(ddrecv(c->note, &d, RECV_SLEEP, 0));
 	ASSERT_SENT(ddsend(c->conn, c->out, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, ddconninfo(c->conn, &info));
@@ -66,83 +36,83 @@ TEST_F(info, DDP_62_client_side)
 	EXPECT_EQ(1, info.msgid_recv);
 }
 
-TEST_F(info, DDP_62_server_side)
+TEST_F(ddp, DDP_11_DDP_62_server_side)
 {
-	struct slot s = peer_slot(self->srv, 0);
+	struct slot *c = &self->split, s = self->s;
 	conninfo_t *info = &self->srv->shm->info;
 	ddrecv_desc_t d;
 
-	REPLY(self->c, 5);
-	ASSERT_OK(ddrecv(self->c.note, &d, RECV_SLEEP, 0));
-	ASSERT_SENT(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
+	REPLY(c, "reply");
+	ASSERT_OK(ddrecv(c->note, &d, RECV_SLEEP, 0));
+	ASSERT_SENT(ddsend(c->conn, c->out, 8, 0, SEND_NOOPTS));
 	TAKE();
 	ASSERT_OK(p_info(self->srv, self->there->connid));
 	EXPECT_EQ(near_node(), info->node);
+	EXPECT_EQ(getpid(), info->pid);
+	EXPECT_EQ(getuid(), info->uid);
 	EXPECT_EQ(s.note, info->noteid);
 	EXPECT_EQ(BLOCK, info->sendsize);
 	EXPECT_EQ(BLOCK, info->recvsize);
-	EXPECT_TRUE(info->sendbase >= s.out &&
-		    info->sendbase <= s.out + 3 * BLOCK);
-	EXPECT_TRUE(info->recvbase >= s.in && info->recvbase <= s.in + 3 * BLOCK);
+	EXPECT_EQ(2 * BLOCK, info->remotesize);
+	EXPECT_TRUE(info->sendbase >= s.out && info->sendbase <= s.out + 7 * BLOCK);
+	EXPECT_TRUE(info->recvbase >= s.in && info->recvbase <= s.in + 7 * BLOCK);
 	EXPECT_EQ(1, info->msgid_send);
 	EXPECT_EQ(2, info->msgid_recv);
 }
 
-TEST_F(info, DDP_63_1_bad_connid_is_ebadid)
+TEST(DDP_11_the_user_of_the_other_end)
 {
+	struct worker *srv = worker_new_user(THERE, ALICE);
 	conninfo_t info;
+	struct slot c;
 
-	EXPECT_ERR(EBADID, ddconninfo(0, &info));
-	EXPECT_ERR(EBADID, ddconninfo(-1, &info));
-	EXPECT_ERR(EBADID, ddconninfo(self->c.note, &info));
-	ASSERT_OK(ddclose(self->c.conn));
-	EXPECT_ERR(EBADID, ddconninfo(self->c.conn, &info));
+	ASSERT_OK(p_serve_simple(srv, own_name("u"), 1, BLOCK));
+	ASSERT_OK(open_conn(&c, own_name("u"), TYPE_SPLIT, BLOCK));
+	ASSERT_OK(ddconninfo(c.conn, &info));
+	EXPECT_EQ(ALICE, info.uid);
 }
 
-TEST_F(info, DDP_63_2_bad_pointer_is_einval_not_a_fault)
+TEST_F(ddp, DDP_63_2_bad_pointer_is_einval_not_a_fault)
 {
-	EXPECT_ERR(EINVAL, ddconninfo(self->c.conn, NULL));
-	EXPECT_ERR(EINVAL, ddconninfo(self->c.conn, (conninfo_t *)16));
-	EXPECT_ERR(EINVAL, ddconninfo(self->c.conn, (conninfo_t *)-4096));
+	EXPECT_ERR(EINVAL, ddconninfo(self->split.conn, NULL));
+	EXPECT_ERR(EINVAL, ddconninfo(self->split.conn, (conninfo_t *)16));
+	EXPECT_ERR(EINVAL, ddconninfo(self->split.conn, (conninfo_t *)-4096));
 	/* Code is readable, but not writable. */
-	EXPECT_ERR(EINVAL, ddconninfo(self->c.conn, (conninfo_t *)dd_filter));
+	EXPECT_ERR(EINVAL, ddconninfo(self->split.conn, (conninfo_t *)dd_filter));
 }
 
-TEST_F(info, DDP_64_poll_replaces_the_vector_by_the_ready_subset)
+TEST_F(ddp, DDP_64_DDP_65_3_poll_replaces_the_vector_by_the_ready_subset)
 {
-	noteid_t v[4];
+	noteid_t all[4] = { [3] = self->split.note }, v[4];
 	struct slot c[3];
 	timeval_t zero = {};
 	int i;
 
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < 3; i++) {
 		ASSERT_OK(open_conn(&c[i], self->name, TYPE_SPLIT, BLOCK));
-	for (i = 0; i < 3; i++)
-		v[i] = c[i].note;
-	v[3] = self->c.note;
-	EXPECT_EQ(0, ddpoll(4, v, &zero));
-	REPLY(c[1], 5);
-	REPLY(self->c, 5);
-	for (i = 0; i < 3; i++)
-		v[i] = c[i].note;
-	v[3] = self->c.note;
-	EXPECT_EQ(2, ddpoll(4, v, NULL));
+		all[i] = c[i].note;
+	}
+	EXPECT_EQ(0, ddpoll(4, memcpy(v, all, sizeof(v)), &zero));
+	REPLY(&c[1], "reply");
+	REPLY(&self->split, "reply");
+	EXPECT_EQ(2, ddpoll(4, memcpy(v, all, sizeof(v)), NULL));
 	EXPECT_EQ(c[1].note, v[0]);
-	EXPECT_EQ(self->c.note, v[1]);
+	EXPECT_EQ(self->split.note, v[1]);
+	EXPECT_EQ(2, ddpoll(2, v, &zero));
 	/* Nothing was consumed. */
 	EXPECT_EQ(1, ddready(c[1].note));
 	EXPECT_ERR(EINVAL, ddpoll(-1, v, &zero));
 }
 
-TEST_F(info, DDP_65_1_timeout_is_the_longest_wait)
+TEST_F(ddp, DDP_65_1_timeout_is_the_longest_wait)
 {
 	timeval_t t = { .tv_usec = 500000 };
-	noteid_t v = self->c.note;
+	noteid_t v = self->split.note;
 
 	ASSERT_WAITS(500, EXPECT_EQ(0, ddpoll(1, &v, &t)));
-	REPLY(self->c, 5);
+	REPLY(&self->split, "reply");
 	t.tv_sec = 10000;
-	v = self->c.note;
+	v = self->split.note;
 	EXPECT_EQ(1, ddpoll(1, &v, &t));
 }
 
@@ -154,60 +124,46 @@ static long poll_forever(long note, long b, long c)
 	return ret == 1 && v == note ? 1 : -1;
 }
 
-TEST_F(info, DDP_65_2_null_waits_forever)
+TEST_F(ddp, DDP_65_2_null_waits_forever)
 {
-	peer_begin(self->srv, poll_forever, peer_slot(self->srv, 0).note, 0, 0);
-	ASSERT_TRUE(peer_sleeps(self->srv));
-	EXPECT_FALSE(peer_ended(self->srv));
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
-	EXPECT_EQ(1, peer_end(self->srv));
+	worker_begin(self->srv, poll_forever, peer_slot(self->srv, 0).note, 0, 0);
+	ASSERT_TRUE(worker_sleeps(self->srv));
+	EXPECT_FALSE(worker_ready(self->srv));
+	ASSERT_OK(ddsend(self->split.conn, self->split.out, 8, 0, SEND_NOOPTS));
+	EXPECT_EQ(1, worker_result(self->srv));
 }
 
-TEST_F(info, DDP_65_3_zero_polls)
+TEST_F(ddp, DDP_66_1_any_bad_id_is_ebadid)
 {
 	timeval_t zero = {};
-	noteid_t v = self->c.note;
+	noteid_t v[3] = { self->split.note, 0, self->split.note };
 
-	EXPECT_EQ(0, ddpoll(1, &v, &zero));
-	REPLY(self->c, 5);
-	v = self->c.note;
-	EXPECT_EQ(1, ddpoll(1, &v, &zero));
-	EXPECT_EQ(self->c.note, v);
-}
-
-TEST_F(info, DDP_66_1_any_bad_id_is_ebadid)
-{
-	timeval_t zero = {};
-	noteid_t v[3] = { self->c.note, 0, self->c.note };
-
-	REPLY(self->c, 5);
+	REPLY(&self->split, "reply");
 	EXPECT_ERR(EBADID, ddpoll(3, v, &zero));
-	v[0] = self->c.note;
-	v[1] = self->c.conn;
+	v[0] = self->split.note;
+	v[1] = self->split.conn;
 	EXPECT_ERR(EBADID, ddpoll(2, v, NULL));
 	v[0] = -1;
 	EXPECT_ERR(EBADID, ddpoll(1, v, NULL));
 }
 
-TEST_F(info, DDP_66_2_bad_pointers_are_einval)
+TEST_F(ddp, DDP_66_2_bad_pointers_and_times_are_einval)
 {
-	timeval_t zero = {}, bad = { .tv_usec = -1 };
-	noteid_t v = self->c.note;
+	timeval_t zero = {}, bad[] = { { 0, -1 }, { 0, 1000000 }, { -1, 0 } };
+	noteid_t v = self->split.note;
+	int i;
 
 	EXPECT_ERR(EINVAL, ddpoll(1, NULL, &zero));
 	EXPECT_ERR(EINVAL, ddpoll(1, (noteid_t *)8, &zero));
 	EXPECT_ERR(EINVAL, ddpoll(1, &v, (timeval_t *)8));
-	EXPECT_ERR(EINVAL, ddpoll(1, &v, &bad));
-	bad.tv_usec = 1000000;
-	EXPECT_ERR(EINVAL, ddpoll(1, &v, &bad));
-	bad.tv_usec = 0;
-	bad.tv_sec = -1;
-	EXPECT_ERR(EINVAL, ddpoll(1, &v, &bad));
+	for (i = 0; i < 3; i++)
+		EXPECT_ERR(EINVAL, ddpoll(1, &v, &bad[i]));
 }
 
-TEST(DDP_67_alloc_gives_zeroed_aligned_memory)
+TEST(DDP_67_alloc_gives_zeroed_aligned_memory_or_null)
 {
 	static const size_t sizes[] = { 1, 127, 128, 4095, 4096, 4097, 1 << 20 };
+	static const size_t bad[] = { 0, (size_t)-1, (size_t)-4096, 1ul << 62 };
 	address_t p[7];
 	size_t i, k;
 
@@ -227,73 +183,62 @@ TEST(DDP_67_alloc_gives_zeroed_aligned_memory)
 		EXPECT_EQ(0, ddfree(p[i]));
 	EXPECT_ERR(EINVAL, ddfree(p[0]));
 	EXPECT_ERR(EINVAL, ddfree((address_t)&i));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(NULL, ddalloc(bad[i]));
 }
 
-TEST(DDP_67_failure_is_null)
+/* With a limit of 1 MiB. */
+static long alloc_too_much(long a, long b, long c)
 {
-	EXPECT_EQ(NULL, ddalloc(0));
-	EXPECT_EQ(NULL, ddalloc((size_t)-1));
-	EXPECT_EQ(NULL, ddalloc((size_t)-4096));
-	EXPECT_EQ(NULL, ddalloc(1ul << 62));
-	EXPECT_NE(NULL, ddalloc(4096));
+	const struct rlimit l = { 1 << 20, 1 << 20 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || !ddalloc(512 << 10) || ddalloc(2 << 20) ||
+	    errno != EMEMLOCK)
+		return -1;
+	strcpy((char *)peer_shm->data, said(EMEMLOCK));
+	return ddalloc(4096) ? 0 : -1;
 }
 
 TEST(DDP_67_more_than_memlock_is_null_and_dderror_explains)
 {
-	struct rlimit lim = { 1 << 20, 1 << 20 };
-	char line[512] = "";
-	int fds[2], n;
-	pid_t pid;
+	struct worker *bob = worker_new_user(HERE, BOB);
+	const char *line = (char *)bob->shm->data;
 
-	ASSERT_EQ(0, pipe(fds));
-	pid = fork_child();
-	if (!pid) {
-		setrlimit(RLIMIT_MEMLOCK, &lim);
-		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(ddalloc(512 << 10));
-		CHILD_CHECK(!ddalloc(2 << 20));
-		CHILD_CHECK(errno == EMEMLOCK);
-		dup2(fds[1], 2);
-		dderror("ddalloc of %d MiB", 2);
-		CHILD_CHECK(ddalloc(4096));
-		_exit(0);
-	}
-	close(fds[1]);
-	for (n = 0; n < 511; n++)
-		if (read(fds[0], line + n, 1) != 1)
-			break;
-	ASSERT_CHILD_OK(pid);
-	EXPECT_EQ(0, strncmp(line, "ddalloc of 2 MiB", 16));
-	EXPECT_NE(NULL, strcasestr(line, "memlock")) {
-		TH_LOG("%s", line);
-	}
+	ASSERT_EQ(0, worker_do(bob, alloc_too_much, 0, 0, 0));
+	TH_LOG("%s", line);
+	EXPECT_EQ(0, strncmp(line, "call 7: ", 8));
+	EXPECT_NE(NULL, strcasestr(line, "memlock"));
 	/* The limit, in some unit. */
-	EXPECT_TRUE(strstr(line, "1048576") || strstr(line, "1024") ||
-		    strstr(line, "1 MiB"));
+	EXPECT_TRUE(strstr(line, "1048576") || strstr(line, "1024") || strstr(line, "1 MiB"));
 }
 
-TEST_F(info, DDP_68_peek_describes_and_does_not_consume)
+TEST_F(ddp, DDP_68_DDP_70_peek_and_ready_show_a_message_and_do_not_consume_it)
 {
+	const noteid_t note = self->split.note;
 	size_t len = 99;
 	connid_t c = 99;
 	ddrecv_desc_t d;
+	int i;
 
-	EXPECT_EQ(0, ddpeek(self->c.note, &len, &c));
+	EXPECT_EQ(0, ddready(note));
+	EXPECT_EQ(0, ddpeek(note, &len, &c));
 	EXPECT_EQ(-1, c);
 	EXPECT_EQ(0, len);
-	REPLY(self->c, 7);
-	EXPECT_EQ(0, ddpeek(self->c.note, &len, &c));
-	EXPECT_EQ(self->c.conn, c);
-	EXPECT_EQ(7, len);
-	len = 0;
-	EXPECT_EQ(0, ddpeek(self->c.note, &len, &c));
-	EXPECT_EQ(7, len);
-	EXPECT_EQ(0, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
-	EXPECT_EQ(0, ddpeek(self->c.note, &len, &c));
+	REPLY(&self->split, "reply.");
+	for (i = 0; i < 2; i++) {
+		len = 0;
+		EXPECT_EQ(1, ddready(note));
+		EXPECT_EQ(0, ddpeek(note, &len, &c));
+		EXPECT_EQ(self->split.conn, c);
+		EXPECT_EQ(7, len);
+	}
+	EXPECT_EQ(0, ddrecv(note, &d, RECV_NOBLOCK, 0));
+	EXPECT_EQ(0, ddready(note));
+	EXPECT_EQ(0, ddpeek(note, &len, &c));
 	EXPECT_EQ(-1, c);
 }
 
-TEST_F(info, DDP_68_peek_at_a_connection_record)
+TEST_F(ddp, DDP_68_peek_at_a_connection_record)
 {
 	char *name = (char *)own_name("a");
 	address_t mem = ddalloc(2 * BLOCK);
@@ -319,9 +264,9 @@ TEST_F(info, DDP_68_peek_at_a_connection_record)
 }
 
 /* The other end closes, and nothing else has arrived. */
-TEST_F(info, DDP_70_a_close_record_alone_is_pending)
+TEST_F(ddp, DDP_70_a_close_record_alone_is_pending)
 {
-	noteid_t v = self->c.note;
+	noteid_t v = self->split.note;
 	ddrecv_desc_t d = {};
 	timeval_t zero = {};
 	size_t len = 99;
@@ -330,43 +275,36 @@ TEST_F(info, DDP_70_a_close_record_alone_is_pending)
 	ASSERT_OK(p_unserve(self->srv, peer_slot(self->srv, 0).serv));
 	EXPECT_TRUE(HEARD(ddready(v) == 1));
 	ASSERT_EQ(1, ddpoll(1, &v, &zero));
-	EXPECT_EQ(self->c.note, v);
+	EXPECT_EQ(self->split.note, v);
 	EXPECT_EQ(1, ddpoll(1, &v, NULL));
 	EXPECT_EQ(0, ddpeek(v, &len, &c));
 	EXPECT_EQ(0, len);
-	EXPECT_EQ(self->c.conn, c);
+	EXPECT_EQ(self->split.conn, c);
 	EXPECT_ERR(ECONNCLOSE, ddrecv(v, &d, RECV_NOBLOCK, 0));
-	EXPECT_EQ(self->c.conn, d.connid);
+	EXPECT_EQ(self->split.conn, d.connid);
 	EXPECT_EQ(0, ddready(v));
 	EXPECT_EQ(0, ddpoll(1, &v, &zero));
 }
 
-TEST_F(info, DDP_69_peek_of_no_list_is_ebadid)
+TEST_F(ddp, DDP_57_1_DDP_69_no_notification_list_is_ebadid)
 {
-	size_t len;
-	connid_t c;
-
-	EXPECT_ERR(EBADID, ddpeek(0, &len, &c));
-	EXPECT_ERR(EBADID, ddpeek(self->c.conn, &len, &c));
-	EXPECT_ERR(EINVAL, ddpeek(self->c.note, NULL, &c));
-	EXPECT_ERR(EINVAL, ddpeek(self->c.note, &len, NULL));
-	ASSERT_OK(ddclose(self->c.conn));
-	EXPECT_ERR(EBADID, ddpeek(self->c.note, &len, &c));
-}
-
-TEST_F(info, DDP_70_ready_is_1_pending_0_none)
-{
+	const noteid_t bad[] = { 0, -1, 0x7fffffff, self->stream.conn, self->split.note };
 	ddrecv_desc_t d;
+	connid_t c;
+	size_t len;
+	int i;
 
-	EXPECT_EQ(0, ddready(self->c.note));
-	REPLY(self->c, 5);
-	EXPECT_EQ(1, ddready(self->c.note));
-	EXPECT_EQ(1, ddready(self->c.note));
-	ASSERT_OK(ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
-	EXPECT_EQ(0, ddready(self->c.note));
-	EXPECT_ERR(EBADID, ddready(0));
-	EXPECT_ERR(EBADID, ddready(-1));
-	EXPECT_ERR(EBADID, ddready(self->c.conn));
+	EXPECT_ERR(EINVAL, ddpeek(self->split.note, NULL, &c));
+	EXPECT_ERR(EINVAL, ddpeek(self->split.note, &len, NULL));
+	/* The last one has been a list. */
+	ASSERT_OK(ddclose(self->split.conn));
+	for (i = 0; i < 5; i++) {
+		EXPECT_ERR(EBADID, ddrecv(bad[i], &d, RECV_NOBLOCK, 0));
+		EXPECT_ERR(EBADID, ddrecv(bad[i], &d, RECV_SLEEP, 0));
+		EXPECT_ERR(EBADID, ddrecv(bad[i], &d, RECV_SPIN, 0));
+		EXPECT_ERR(EBADID, ddpeek(bad[i], &len, &c));
+		EXPECT_ERR(EBADID, ddready(bad[i]));
+	}
 }
 
 TEST(DDP_71_mynode_is_below_maxnodes)
@@ -434,47 +372,26 @@ TEST(DDP_73_packet_size_is_that_of_the_interface)
 	EXPECT_EQ(ddpacketssize(), ddpacketsize());
 }
 
-/* What dderror(...) writes to stderr, as a string. */
-#define DDERROR_TEXT(err, ...) ({					\
-	static char __text[1024];					\
-	int __fds[2], __saved = dup(2);					\
-	ssize_t __n;							\
-	ASSERT_EQ(0, pipe(__fds));					\
-	dup2(__fds[1], 2);						\
-	errno = (err);							\
-	dderror(__VA_ARGS__);						\
-	dup2(__saved, 2);						\
-	close(__fds[1]);						\
-	__n = read(__fds[0], __text, sizeof(__text) - 1);		\
-	close(__fds[0]);						\
-	close(__saved);							\
-	__text[__n > 0 ? __n : 0] = 0;					\
-	__text; })
-
 TEST(DDP_74_dderror_formats_and_knows_both_vocabularies)
 {
 	static const int codes[] = { EBADID, EBADSERVER, ENOCMP, ENORESOURCE,
 				     ECONNCLOSE, ESLOTBUSY, EBADTYPE, EBADRANGE,
-				     ENOTREADY, EMEMLOCK };
-	char texts[10][1024], *t;
+				     ENOTREADY, EMEMLOCK, EINVAL };
+	char texts[11][1024];
 	unsigned int i, k;
 
-	for (i = 0; i < 10; i++) {
-		strcpy(texts[i], DDERROR_TEXT(codes[i], "call %d of %s", 7, "x"));
-		EXPECT_EQ(0, strncmp(texts[i], "call 7 of x", 11));
+	for (i = 0; i < 11; i++) {
+		strcpy(texts[i], said(codes[i]));
+		/* errno stays as it was. */
+		EXPECT_EQ(codes[i], errno);
+		EXPECT_EQ(0, strncmp(texts[i], "call 7: ", 8));
 		EXPECT_EQ('\n', texts[i][strlen(texts[i]) - 1]);
 		EXPECT_EQ(NULL, strstr(texts[i], "Unknown"));
 		EXPECT_LT(16, strlen(texts[i]));
 		for (k = 0; k < i; k++)
 			EXPECT_NE(0, strcmp(texts[k], texts[i]));
 	}
-	t = DDERROR_TEXT(EINVAL, "plain");
-	EXPECT_EQ(0, strncmp(t, "plain", 5));
-	EXPECT_NE(NULL, strstr(t, strerror(EINVAL)));
-	/* errno stays as it was. */
-	errno = EBADID;
-	dderror("still");
-	EXPECT_EQ(EBADID, errno);
+	EXPECT_NE(NULL, strstr(texts[10], strerror(EINVAL)));
 }
 
 DD_TEST_MAIN

@@ -1,71 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Other processes that make DDP calls for a test.
+ * DDP calls of other processes.
  *
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "asleep.h"
 #include "peer.h"
 
-struct order {
-	peer_fn fn;
-	long a, b, c;
-};
-
-struct answer {
-	long ret;
-	int err;
-};
-
-struct peer_shm *peer_shm;
 static struct slot slots[PEER_SLOTS];
-static bool is_far;		/* this is a peer, on its node */
-
-static int patience_ms(void)
-{
-	return access("/proc/self/fail-nth", F_OK) ? 20000 : 120000;
-}
-
-static void die(const struct peer *p, const char *what)
-{
-	fprintf(stderr, "# peer %d: %s\n", p->pid, what);
-	abort();
-}
-
-/* --- nodes -----------------------------------------------------------------*/
-
-static int env_node(const char *name)
-{
-	const char *number = getenv(name);
-
-	if (number)
-		return atoi(number);
-	fprintf(stderr, "# %s is not set\n", name);
-	abort();
-}
-
-bool across_nodes(void)
-{
-	return getenv("DDP_PEER_NETNS");
-}
 
 bool sends_directly(void)
 {
@@ -76,167 +24,12 @@ bool sends_directly(void)
 
 int near_node(void)
 {
-	if (!across_nodes())
-		return 1;
-	return env_node(is_far ? "DDP_PEER_NODE" : "DDP_OWN_NODE");
+	return is_far ? 2 : 1;
 }
 
 int far_node(void)
 {
-	if (!across_nodes())
-		return 1;
-	return env_node(is_far ? "DDP_OWN_NODE" : "DDP_PEER_NODE");
-}
-
-/* To be called before the first dd call. */
-static int go_far(void)
-{
-	char path[128];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", getenv("DDP_PEER_NETNS"));
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	ret = setns(fd, CLONE_NEWNET);
-	close(fd);
-	is_far = !ret;
-	return ret;
-}
-
-/* --- the peer's side -------------------------------------------------------*/
-
-static void peer_main(int fd)
-{
-	struct answer a;
-	struct order o;
-
-	while (read(fd, &o, sizeof(o)) == sizeof(o)) {
-		errno = 0;
-		a.ret = o.fn(o.a, o.b, o.c);
-		a.err = errno;
-		if (write(fd, &a, sizeof(a)) != sizeof(a))
-			break;
-	}
-	_exit(0);
-}
-
-static void peer_child(int fd, uid_t uid, pid_t parent, bool far)
-{
-	gid_t dd = 900;
-
-	if (far && go_far()) {
-		fprintf(stderr, "# no network namespace %s\n",
-			getenv("DDP_PEER_NETNS"));
-		_exit(1);
-	}
-	if (uid && (setgroups(1, &dd) || setresgid(uid, uid, uid) ||
-		    setresuid(uid, uid, uid)))
-		_exit(1);
-	/* A change of user clears the parent-death signal. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	peer_main(fd);
-}
-
-/* --- the test's side -------------------------------------------------------*/
-
-static struct peer *start(uid_t uid, bool far)
-{
-	struct peer *p = calloc(1, sizeof(*p));
-	pid_t parent = getpid();
-	int fds[2];
-
-	p->shm = mmap(NULL, sizeof(*p->shm), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (p->shm == MAP_FAILED ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-		die(p, "cannot start");
-	fflush(stdout);
-	fflush(stderr);
-	p->pid = fork();
-	if (p->pid < 0)
-		die(p, "cannot fork");
-	if (!p->pid) {
-		close(fds[0]);
-		peer_shm = p->shm;
-		peer_child(fds[1], uid, parent, far);
-	}
-	close(fds[1]);
-	p->fd = fds[0];
-	return p;
-}
-
-struct peer *peer_start_user(uid_t uid)
-{
-	return start(uid, across_nodes());
-}
-
-struct peer *peer_start(void)
-{
-	return peer_start_user(0);
-}
-
-struct peer *peer_start_near(void)
-{
-	return start(0, false);
-}
-
-void peer_kill(struct peer *p)
-{
-	int status;
-
-	kill(p->pid, SIGKILL);
-	if (waitpid(p->pid, &status, 0) != p->pid)
-		die(p, "cannot be waited for");
-	close(p->fd);
-}
-
-void peer_begin(struct peer *p, peer_fn fn, long a, long b, long c)
-{
-	struct order o = { fn, a, b, c };
-
-	if (write(p->fd, &o, sizeof(o)) != sizeof(o))
-		die(p, "has gone");
-}
-
-bool peer_ended(struct peer *p)
-{
-	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
-
-	return poll(&pfd, 1, 0) == 1;
-}
-
-long peer_end(struct peer *p)
-{
-	struct pollfd pfd = { .fd = p->fd, .events = POLLIN };
-	struct answer a;
-
-	if (poll(&pfd, 1, patience_ms()) != 1)
-		die(p, "does not answer");
-	if (read(p->fd, &a, sizeof(a)) != sizeof(a))
-		die(p, "has died");
-	errno = a.err;
-	return a.ret;
-}
-
-long peer_call(struct peer *p, peer_fn fn, long a, long b, long c)
-{
-	peer_begin(p, fn, a, b, c);
-	return peer_end(p);
-}
-
-bool peer_sleeps(struct peer *p)
-{
-	int left;
-
-	for (left = patience_ms(); left > 0; left--) {
-		if (asleep_in(p->pid, SYS_ioctl))
-			return true;
-		usleep(1000);
-	}
-	return false;
+	return across_nodes() && !is_far ? 2 : 1;
 }
 
 /* --- DDP calls -------------------------------------------------------------*/
@@ -247,11 +40,11 @@ static long do_slot(long i, long b, long c)
 	return 0;
 }
 
-struct slot peer_slot(struct peer *p, int slot)
+struct slot peer_slot(struct worker *p, int slot)
 {
 	struct slot s;
 
-	peer_call(p, do_slot, slot, 0, 0);
+	worker_do(p, do_slot, slot, 0, 0);
 	memcpy(&s, p->shm->data, sizeof(s));
 	return s;
 }
@@ -276,14 +69,14 @@ static long do_serve(long arg, long b, long c)
 	return 0;
 }
 
-int p_serve(struct peer *p, const struct peer_serve *s)
+int p_serve(struct worker *p, const struct peer_serve *s)
 {
 	snprintf(p->shm->name, sizeof(p->shm->name), "%s", s->name);
 	memcpy(p->shm->data, s, sizeof(*s));
-	return peer_call(p, do_serve, 0, 0, 0);
+	return worker_do(p, do_serve, 0, 0, 0);
 }
 
-int p_serve_simple(struct peer *p, const char *name, int maxconn, size_t size)
+int p_serve_simple(struct worker *p, const char *name, int maxconn, size_t size)
 {
 	struct peer_serve s = {
 		.name = name, .flags = SERVE_NOOPTS, .maxconn = maxconn,
@@ -326,10 +119,10 @@ static long do_conn(long type, long size, long slot)
 	return open_conn(&slots[slot], peer_shm->name, type, size);
 }
 
-int p_conn(struct peer *p, const char *name, int type, size_t size, int slot)
+int p_conn(struct worker *p, const char *name, int type, size_t size, int slot)
 {
 	snprintf(p->shm->name, sizeof(p->shm->name), "%s", name);
-	return peer_call(p, do_conn, type, size, slot);
+	return worker_do(p, do_conn, type, size, slot);
 }
 
 static long do_recv(long slot, long options, long timeout)
@@ -343,14 +136,36 @@ static long do_recv(long slot, long options, long timeout)
 	return ret;
 }
 
-void p_recv_begin(struct peer *p, int slot, int options, int timeout)
+void p_recv_begin(struct worker *p, int slot, int options, int timeout)
 {
-	peer_begin(p, do_recv, slot, options, timeout);
+	worker_begin(p, do_recv, slot, options, timeout);
 }
 
-int p_recv(struct peer *p, int slot, int options, int timeout)
+int p_recv(struct worker *p, int slot, int options, int timeout)
 {
-	return peer_call(p, do_recv, slot, options, timeout);
+	return worker_do(p, do_recv, slot, options, timeout);
+}
+
+static long do_echo(long slot, long n, long at)
+{
+	ddrecv_desc_t d;
+	conninfo_t info;
+
+	while (n--) {
+		if (ddrecv(slots[slot].note, &d, RECV_SLEEP, 0) || ddconninfo(d.connid, &info))
+			return -1;
+		memcpy(info.sendbase, d.msgaddr, d.msgsize);
+		if (d.msgaddr != info.recvbase)
+			return -2;
+		if (ddsend(d.connid, info.sendbase, d.msgsize, at, SEND_NOOPTS))
+			return -1;
+	}
+	return 0;
+}
+
+void p_echo_begin(struct worker *p, int n, int at)
+{
+	worker_begin(p, do_echo, 0, n, at);
 }
 
 struct send_args {
@@ -375,7 +190,7 @@ static long do_send(long arg, long b, long c)
 	return ddsend(a->conn, from, a->len, a->roffset, a->options);
 }
 
-int p_send(struct peer *p, connid_t conn, const void *bytes, size_t len,
+int p_send(struct worker *p, connid_t conn, const void *bytes, size_t len,
 	   size_t roffset, int options)
 {
 	struct send_args *a = (struct send_args *)p->shm->data;
@@ -385,7 +200,7 @@ int p_send(struct peer *p, connid_t conn, const void *bytes, size_t len,
 	a->roffset = roffset;
 	a->options = options;
 	memcpy(a->bytes, bytes, len);
-	return peer_call(p, do_send, 0, 0, 0);
+	return worker_do(p, do_send, 0, 0, 0);
 }
 
 static long do_info(long conn, long b, long c)
@@ -393,9 +208,9 @@ static long do_info(long conn, long b, long c)
 	return ddconninfo(conn, &peer_shm->info);
 }
 
-int p_info(struct peer *p, connid_t conn)
+int p_info(struct worker *p, connid_t conn)
 {
-	return peer_call(p, do_info, conn, 0, 0);
+	return worker_do(p, do_info, conn, 0, 0);
 }
 
 static long do_close(long conn, long b, long c)
@@ -403,9 +218,9 @@ static long do_close(long conn, long b, long c)
 	return ddclose(conn);
 }
 
-int p_close(struct peer *p, connid_t conn)
+int p_close(struct worker *p, connid_t conn)
 {
-	return peer_call(p, do_close, conn, 0, 0);
+	return worker_do(p, do_close, conn, 0, 0);
 }
 
 static long do_unserve(long serv, long b, long c)
@@ -413,9 +228,9 @@ static long do_unserve(long serv, long b, long c)
 	return ddunserve(serv);
 }
 
-int p_unserve(struct peer *p, servid_t serv)
+int p_unserve(struct worker *p, servid_t serv)
 {
-	return peer_call(p, do_unserve, serv, 0, 0);
+	return worker_do(p, do_unserve, serv, 0, 0);
 }
 
 static long do_connlist(long serv, long count, long c)
@@ -423,9 +238,9 @@ static long do_connlist(long serv, long count, long c)
 	return ddconnlist(serv, count, peer_shm->conns);
 }
 
-int p_connlist(struct peer *p, servid_t serv, int count)
+int p_connlist(struct worker *p, servid_t serv, int count)
 {
-	return peer_call(p, do_connlist, serv, count, 0);
+	return worker_do(p, do_connlist, serv, count, 0);
 }
 
 static long do_ready(long slot, long b, long c)
@@ -433,9 +248,9 @@ static long do_ready(long slot, long b, long c)
 	return ddready(slots[slot].note);
 }
 
-int p_ready(struct peer *p, int slot)
+int p_ready(struct worker *p, int slot)
 {
-	return peer_call(p, do_ready, slot, 0, 0);
+	return worker_do(p, do_ready, slot, 0, 0);
 }
 
 static long do_read(long from, long len, long c)
@@ -444,12 +259,31 @@ static long do_read(long from, long len, long c)
 	return 0;
 }
 
-int p_read(struct peer *p, address_t from, void *to, size_t len)
+int p_read(struct worker *p, address_t from, void *to, size_t len)
 {
-	int ret = peer_call(p, do_read, (long)from, len, 0);
+	int ret = worker_do(p, do_read, (long)from, len, 0);
 
 	memcpy(to, p->shm->data, len);
 	return ret;
+}
+
+const char *said(int err)
+{
+	static char text[1024];
+	int saved = dup(2), fd = memfd_create("stderr", 0);
+	ssize_t n;
+
+	dup2(fd, 2);
+	errno = err;
+	dderror("call %d", 7);
+	err = errno;
+	dup2(saved, 2);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	close(saved);
+	errno = err;
+	return text;
 }
 
 /* --- names and administration ----------------------------------------------*/
@@ -475,22 +309,12 @@ int node_up(void)
 }
 
 /* The builtin ip of the guest's sh has no netns command. */
-static int far_ddctl(const char *words)
-{
-	char command[160];
-
-	snprintf(command, sizeof(command),
-		 "bash -c 'ip netns exec %s ddctl %s'", getenv("DDP_PEER_NETNS"),
-		 words);
-	return system(command);
-}
-
 int far_node_down(void)
 {
-	return far_ddctl("node down");
+	return system("bash -c 'ip netns exec dd2 ddctl node down'");
 }
 
 int far_node_up(void)
 {
-	return far_ddctl("node up");
+	return system("bash -c 'ip netns exec dd2 ddctl node up'");
 }

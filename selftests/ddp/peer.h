@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Other processes that make DDP calls for a test. A peer is a forked process.
- * It executes functions of the test program, one at a time, and returns their
- * results and errno. It is forked before the first dd call, so that it has a
- * handle of its own. It exits with the test. A peer that does not answer in
- * time fails the test.
+ * DDP calls of other processes. A peer is a worker with memory that it shares with the test.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -16,11 +12,12 @@
 #include <sys/types.h>
 
 #include "fedex.h"
+#include "worker.h"
 
 #define PEER_DATA	65536
 #define PEER_SLOTS	16
 
-/* Memory that the test and one peer share, beside DDP. */
+/* Memory that the test and one worker share, beside DDP. */
 struct peer_shm {
 	char name[128];
 	ddrecv_desc_t desc;
@@ -29,20 +26,6 @@ struct peer_shm {
 	unsigned char data[PEER_DATA];
 };
 
-struct peer {
-	pid_t pid;
-	int fd;
-	struct peer_shm *shm;
-};
-
-typedef long (*peer_fn)(long a, long b, long c);
-
-/*
- * Test and peers are on one node, unless DDP_PEER_NETNS names the network
- * namespace of the peers. Then DDP_OWN_NODE is the test's node and
- * DDP_PEER_NODE the peers'.
- */
-bool across_nodes(void);
 /* Whether messages to whole pages go without the kernel. */
 bool sends_directly(void);
 /* The caller's node, and the other side's: a peer's other side is the test. */
@@ -64,25 +47,6 @@ int far_node(void);
 #define ASSERT_SENT(call) ASSERT_TRUE(HEARD((call) == 0)) {		\
 	TH_LOG("%s: errno %d", #call, errno);				\
 }
-
-/* In the peer: the memory it shares with the test. */
-extern struct peer_shm *peer_shm;
-
-struct peer *peer_start(void);
-/* On the test's node, whatever node other peers are on. */
-struct peer *peer_start_near(void);
-/* Its effective user is @uid, a member of the device's group. */
-struct peer *peer_start_user(uid_t uid);
-void peer_kill(struct peer *p);
-
-/* fn(a, b, c) in the peer; sets errno if that returned -1. */
-long peer_call(struct peer *p, peer_fn fn, long a, long b, long c);
-/* The same in two halves, for a call that blocks. */
-void peer_begin(struct peer *p, peer_fn fn, long a, long b, long c);
-long peer_end(struct peer *p);
-bool peer_ended(struct peer *p);
-/* Waits until the peer sleeps in an ioctl. */
-bool peer_sleeps(struct peer *p);
 
 /*
  * DDP calls. @slot numbers the peer's services and connections: each has its
@@ -106,23 +70,28 @@ struct slot {
 	address_t in, out;
 };
 
-struct slot peer_slot(struct peer *p, int slot);
-int p_serve(struct peer *p, const struct peer_serve *s);
-int p_serve_simple(struct peer *p, const char *name, int maxconn, size_t size);
-int p_conn(struct peer *p, const char *name, int type, size_t size, int slot);
+struct slot peer_slot(struct worker *p, int slot);
+int p_serve(struct worker *p, const struct peer_serve *s);
+int p_serve_simple(struct worker *p, const char *name, int maxconn, size_t size);
+int p_conn(struct worker *p, const char *name, int type, size_t size, int slot);
 /* ddrecv on the list of @slot; the message's bytes are copied to shm->data. */
-int p_recv(struct peer *p, int slot, int options, int timeout);
-void p_recv_begin(struct peer *p, int slot, int options, int timeout);
+int p_recv(struct worker *p, int slot, int options, int timeout);
+void p_recv_begin(struct worker *p, int slot, int options, int timeout);
+/* Answer @n calls of slot 0 with their bytes, at offset @at. */
+void p_echo_begin(struct worker *p, int n, int at);
 /* Composes in the connection's own send buffer, or where @options requires. */
-int p_send(struct peer *p, connid_t conn, const void *bytes, size_t len,
+int p_send(struct worker *p, connid_t conn, const void *bytes, size_t len,
 	   size_t roffset, int options);
-int p_info(struct peer *p, connid_t conn);
-int p_close(struct peer *p, connid_t conn);
-int p_unserve(struct peer *p, servid_t serv);
-int p_connlist(struct peer *p, servid_t serv, int count);
-int p_ready(struct peer *p, int slot);
+int p_info(struct worker *p, connid_t conn);
+int p_close(struct worker *p, connid_t conn);
+int p_unserve(struct worker *p, servid_t serv);
+int p_connlist(struct worker *p, servid_t serv, int count);
+int p_ready(struct worker *p, int slot);
 /* @len bytes of the peer's memory, by its plain loads. */
-int p_read(struct peer *p, address_t from, void *to, size_t len);
+int p_read(struct worker *p, address_t from, void *to, size_t len);
+
+/* What dderror("call 7") writes to stderr about @err; errno is what it leaves. */
+const char *said(int err);
 
 /* A name of this test's own, so that tests cannot collide. */
 const char *own_name(const char *stem);

@@ -5,10 +5,12 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "buffers.h"
 #include "dd_mem.h"
@@ -26,11 +28,6 @@ int buf_export(int *at, long words, long as, buf_handler_t handler)
 	return SBL_ExportRecvBuf(at, words, as, handler, 0);
 }
 
-int buf_unexport(unsigned int id)
-{
-	return SBL_UnexportRecvBuf(id);
-}
-
 int buf_import(long node, process_t of, unsigned int id, import_t *i, int **at)
 {
 	int code = SBL_ImportRecvBuf(node, of, id, at, &nwords);
@@ -39,50 +36,29 @@ int buf_import(long node, process_t of, unsigned int id, import_t *i, int **at)
 	return code;
 }
 
-int buf_unimport(import_t i)
-{
-	return SBL_UnimportRecvBuf(i);
-}
-
-int buf_send(const int *from, int *to, long words)
-{
-	return SBL_SendMsg(from, to, words);
-}
-
-int buf_send_notify(const int *from, int *to, long words)
-{
-	return SBL_SendMsgWithNotify(from, to, words);
-}
-
-void buf_block(void)
-{
-	SBL_BlockNotifications();
-}
-
-int buf_unblock(void)
-{
-	return SBL_UnblockNotifications();
-}
-
-long buf_here(void)
-{
-	return SBL_MyNode();
-}
-
-process_t buf_me(void)
-{
-	return SBL_MySquid();
-}
-
 /* Nodes are named by their numbers where no file has their addresses. */
 node_t node_there(void)
 {
 	return far ? htonl(atoi(getenv("DDP_PEER_NODE"))) : SBL_MyNode();
 }
 
-long buf_there(void)
+int request_new(struct request *r, process_t of, unsigned int id)
 {
-	return node_there();
+	r->words = 99;
+	return SBL_ImportRecvBufReq(node_there(), of, id, &r->at, &r->words, 0);
+}
+
+bool request_done(struct request *r, int *code)
+{
+	int words = load(&r->words);
+
+	*code = words < 0 ? words : 0;
+	return words;
+}
+
+int request_end(struct request *r)
+{
+	return SBL_UnimportRecvBuf(r->at);
 }
 
 int buf_settle(int *at)
@@ -98,49 +74,9 @@ int buf_export(int *at, long words, long as, buf_handler_t handler)
 				  &exported[as & 255]);
 }
 
-int buf_unexport(unsigned int id)
-{
-	return vmmc_UnexportRecvBuf(exported[id & 255]);
-}
-
 int buf_import(long node, process_t of, unsigned int id, import_t *i, int **at)
 {
 	return vmmc_ImportRecvBuf((vmmc_node_t){ node }, of, id, i, at, &nwords);
-}
-
-int buf_unimport(import_t i)
-{
-	return vmmc_UnimportRecvBuf(i);
-}
-
-int buf_send(const int *from, int *to, long words)
-{
-	return vmmc_SendData(from, to, words);
-}
-
-int buf_send_notify(const int *from, int *to, long words)
-{
-	return vmmc_SendDataNotify(from, to, words);
-}
-
-void buf_block(void)
-{
-	vmmc_BlockNotifications();
-}
-
-int buf_unblock(void)
-{
-	return vmmc_UnblockNotifications();
-}
-
-long buf_here(void)
-{
-	return vmmc_MyNode().number;
-}
-
-process_t buf_me(void)
-{
-	return vmmc_MyPid();
 }
 
 node_t node_there(void)
@@ -152,9 +88,31 @@ node_t node_there(void)
 	return node;
 }
 
-long buf_there(void)
+int request_new(struct request *r, process_t of, unsigned int id)
 {
-	return node_there().number;
+	return vmmc_ImportRecvBufAsync(node_there(), of, id, &r->imp);
+}
+
+bool request_done(struct request *r, int *code)
+{
+	*code = vmmc_ImportRecvBufStatus(&r->imp, &r->at, &r->words);
+	return *code != vmmcErr_InProgress;
+}
+
+int request_end(struct request *r)
+{
+	return vmmc_UnimportRecvBuf(r->imp);
+}
+
+vmmc_result_t finished(const vmmc_async_handle_t *h)
+{
+	vmmc_result_t code;
+
+	while ((code = vmmc_AsyncStatus(h)) == vmmcErr_InProgress)
+		sched_yield();
+	/* A finished request may be asked for again. */
+	check_eq(vmmc_AsyncStatus(h), code);
+	return code;
 }
 
 /* A send returns before the data arrives: a fetch comes after it. */
@@ -165,6 +123,15 @@ int buf_settle(int *at)
 	return vmmc_GetData(&word, at, 1);
 }
 #endif
+
+int request_wait(struct request *r)
+{
+	int code;
+
+	while (!request_done(r, &code))
+		sched_yield();
+	return code;
+}
 
 bool buf_arrive(const int *words, int *at, const int *local, long n)
 {
@@ -200,6 +167,13 @@ long job_unexport(long id, long b, long c)
 long job_pid(long a, long b, long c)
 {
 	return buf_me();
+}
+
+long job_block(long block, long b, long c)
+{
+	if (block)
+		buf_block();
+	return block ? 0 : buf_unblock();
 }
 
 void owner_start(void)
@@ -241,6 +215,22 @@ long last_words(job_t job, long c)
 	return worker_end_result(w);
 }
 
+void said(void (*say)(void), char *to, size_t size)
+{
+	int ends[2], kept = dup(2);
+	ssize_t n;
+
+	check_eq(pipe(ends), 0);
+	dup2(ends[1], 2);
+	say();
+	dup2(kept, 2);
+	close(kept);
+	close(ends[1]);
+	n = read(ends[0], to, size - 1);
+	to[n > 0 ? n : 0] = 0;
+	close(ends[0]);
+}
+
 void link_shape(const char *netem)
 {
 	const char *loss = getenv("DDP_LOSS");
@@ -254,6 +244,22 @@ void link_shape(const char *netem)
 	else
 		snprintf(tc, sizeof(tc), "tc -n dd2 qdisc del dev eth0 root");
 	check_eq(root_run(tc), 0);
+}
+
+#define CONF	"/etc/dd/cluster.conf"
+
+void conf_begin(const char *lines)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "mkdir -p /etc/dd; ! [ -e " CONF " ] || mv " CONF " " CONF
+		 ".kept; printf '%s' >" CONF, lines);
+	check_eq(root_run(command), 0);
+}
+
+void conf_end(void)
+{
+	check_eq(root_run("rm " CONF "; ! [ -e " CONF ".kept ] || mv " CONF ".kept " CONF), 0);
 }
 
 int *file_words(int prot, int flags)

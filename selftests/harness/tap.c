@@ -6,6 +6,8 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tap.h"
 
@@ -34,6 +36,23 @@ void test_check_eq(long long a, long long b, const char *what, const char *file,
 		return;
 	printf("# %s:%d: not so: %s (%lld, %lld)\n", file, line, what, a, b);
 	test_failed = true;
+}
+
+int in_child(int (*run)(const void *arg), const void *arg)
+{
+	int status = -1, ret;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		test_failed = false;
+		ret = run(arg);
+		fflush(stdout);
+		_exit(ret ? ret : test_failed);
+	}
+	check_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 int main(int argc, char **argv)

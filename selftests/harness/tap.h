@@ -27,6 +27,12 @@ void test_check_eq(long long a, long long b, const char *what, const char *file,
 #define check_eq(a, b)							\
 	test_check_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__)
 
+/*
+ * Run a function in a child: 0 if it returns 0 and no check has failed in it, else its result, or
+ * -1 if a signal has ended it.
+ */
+int in_child(int (*run)(const void *arg), const void *arg);
+
 /* Define a test; its body follows. Tests run in the order of the file. */
 #define TEST(id)							\
 	static void id(void);						\

@@ -12,36 +12,37 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "worker.h"
 
-/* Accounts of the guest; see selftests/vm/image.sh. */
-#define ALICE		1000
-#define GROUP_DD	900
-#define LIMIT		(8 << 20)	/* of memory that a user may lock */
-#define COMMAND		1024
+#define LIMIT	(8 << 20)	/* of memory that a user may lock */
+#define HANGS	200		/* seconds; a list gives most programs a little more */
 
-int *board;
-bool far;
-static char *command;	/* for root_run() */
+bool is_far;
+struct peer_shm *peer_shm;
 
-struct worker {
-	pid_t pid;
-	int control;
-	bool traced;
+/* What the process that forks is to make. */
+struct birth {
+	enum where where;
+	uid_t uid;
+	struct peer_shm *shm;
 };
 
 struct ask {
@@ -54,33 +55,53 @@ struct answer {
 	int error;
 };
 
+#define WORKERS	128	/* at a time */
+#define SHM	(96 << 10)	/* bytes of memory for each */
+
+static struct worker workers[WORKERS];
+static char *memory;			/* for all */
 static int nursery = -1;
 
-/* Go to node 2. */
-void go_far(void)
+static void __attribute__((noreturn)) die(const struct worker *w, const char *what)
 {
-	const char *netns = getenv("DDP_PEER_NETNS");
-	char path[64];
-	int ns;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", netns ? netns : "dd2");
-	ns = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns < 0 || setns(ns, CLONE_NEWNET))
-		_exit(1);
-	close(ns);
+	fprintf(stderr, "# worker %d: %s\n", w ? w->pid : 0, what);
+	abort();
 }
 
-/*
- * Go on as a user of the device. Alice may kill Bob's processes, and sees the system calls
- * of her own.
- */
-static void become(uid_t uid)
+bool across_nodes(void)
+{
+	return getenv("DDP_PEER_NETNS");
+}
+
+void go_far(void)
+{
+	int ns = open("/run/netns/dd2", O_RDONLY | O_CLOEXEC);
+
+	if (ns < 0 || setns(ns, CLONE_NEWNET))
+		die(NULL, "there is no network namespace dd2");
+	close(ns);
+	is_far = true;
+}
+
+/* Alice may kill Bob's processes, and sees the system calls of her own. */
+int become_user(uid_t uid)
+{
+	const pid_t parent = getppid();
+	const gid_t dd = DD_GID;
+
+	if (setgroups(1, &dd) || setresgid(uid, uid, uid) || setresuid(uid, uid, ALICE) ||
+	    prctl(PR_SET_DUMPABLE, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return -1;
+	if (getppid() != parent)
+		_exit(125);
+	return 0;
+}
+
+void become(uid_t uid)
 {
 	const struct rlimit l = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
-	const gid_t dd = GROUP_DD;
 
-	if (setrlimit(RLIMIT_MEMLOCK, &l) || setgroups(1, &dd) || setresgid(uid, uid, uid) ||
-	    setresuid(uid, uid, ALICE) || prctl(PR_SET_DUMPABLE, 1))
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || become_user(uid))
 		abort();
 }
 
@@ -89,23 +110,24 @@ static bool ordinary(void)
 	return getenv("WORKER_USER");
 }
 
-static void __attribute__((noreturn)) work(int fd, enum where where)
+static void __attribute__((noreturn)) work(int fd, const struct birth *birth)
 {
 	struct answer answer = { 0 };
 	struct ask ask;
 
-	if (where == THERE && far)
+	peer_shm = birth->shm;
+	if (birth->where == THERE && across_nodes())
 		go_far();
-	if (where == STRANGER)
-		become(BOB);
-	else if (where != ROOT && ordinary())
-		become(ALICE);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (birth->uid)
+		become(birth->uid);
 	/* The first result says that the process belongs to its user, which may kill it. */
 	while (TEMP_FAILURE_RETRY(write(fd, &answer, sizeof(answer))) == sizeof(answer) &&
 	       TEMP_FAILURE_RETRY(read(fd, &ask, sizeof(ask))) == sizeof(ask)) {
+		errno = 0;
 		answer.ret = ask.job(ask.a, ask.b, ask.c);
 		answer.error = errno;
+		fflush(stdout);
 	}
 	_exit(0);
 }
@@ -114,13 +136,13 @@ static void __attribute__((noreturn)) work(int fd, enum where where)
 static void __attribute__((noreturn)) nurse(int fd)
 {
 	char space[CMSG_SPACE(sizeof(int))];
-	enum where where;
+	struct birth birth;
 	int ends[2];
 	pid_t pid;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_IGN);
-	while (read(fd, &where, sizeof(where)) == sizeof(where)) {
+	while (read(fd, &birth, sizeof(birth)) == sizeof(birth)) {
 		struct iovec iov = { &pid, sizeof(pid) };
 		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
 				    .msg_controllen = sizeof(space) };
@@ -133,7 +155,7 @@ static void __attribute__((noreturn)) nurse(int fd)
 			signal(SIGCHLD, SIG_DFL);
 			close(fd);
 			close(ends[0]);
-			work(ends[1], where);
+			work(ends[1], &birth);
 		}
 		close(ends[1]);
 		c = CMSG_FIRSTHDR(&m);
@@ -155,12 +177,10 @@ static void nursery_start(void)
 
 	if (nursery >= 0)
 		return;
-	far = getenv("DDP_PEER_NODE") != NULL;
-	board = mmap(NULL, BOARD * sizeof(*board), PROT_READ | PROT_WRITE,
-		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	command = mmap(NULL, COMMAND, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (board == MAP_FAILED || command == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		abort();
+	memory = mmap(NULL, WORKERS * SHM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		die(NULL, "no memory or no socket");
+	fflush(stdout);
 	pid = fork();
 	if (!pid) {
 		close(ends[0]);
@@ -172,41 +192,73 @@ static void nursery_start(void)
 		become(ALICE);
 }
 
-struct worker *worker_new(enum where where)
+struct worker *worker_new_user(enum where where, uid_t uid)
 {
-	struct worker *w = calloc(1, sizeof(*w));
+	struct birth birth = { where, uid };
 	char space[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &w->pid, sizeof(w->pid) };
+	struct worker *w = workers;
+	struct iovec iov = { .iov_len = sizeof(w->pid) };
 	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
 			    .msg_controllen = sizeof(space) };
 
 	nursery_start();
-	if (write(nursery, &where, sizeof(where)) != sizeof(where) ||
+	while (w->used)
+		if (++w == workers + WORKERS)
+			die(NULL, "too many");
+	birth.shm = (struct peer_shm *)(memory + (w - workers) * SHM);
+	*w = (struct worker){ .used = true, .shm = birth.shm };
+	iov.iov_base = &w->pid;
+	madvise(w->shm, SHM, MADV_REMOVE);
+	if (write(nursery, &birth, sizeof(birth)) != sizeof(birth) ||
 	    TEMP_FAILURE_RETRY(recvmsg(nursery, &m, MSG_CMSG_CLOEXEC)) != sizeof(w->pid))
-		abort();
+		die(w, "cannot be made");
 	memcpy(&w->control, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
-	check_eq(worker_result(w), 0);
+	w->pidfd = pidfd_open(w->pid, 0);
+	if (w->pidfd < 0 || worker_result(w))
+		die(w, "does not start");
 	return w;
+}
+
+struct worker *worker_new(enum where where)
+{
+	return worker_new_user(where, where == STRANGER ? BOB :
+				      where != ROOT && ordinary() ? ALICE : 0);
 }
 
 void worker_begin(struct worker *w, job_t job, long a, long b, long c)
 {
 	const struct ask ask = { job, a, b, c };
 
-	check_eq(write(w->control, &ask, sizeof(ask)), sizeof(ask));
+	if (write(w->control, &ask, sizeof(ask)) != sizeof(ask))
+		die(w, "has ended");
+}
+
+bool worker_ready(struct worker *w)
+{
+	struct pollfd p = { .fd = w->control, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1;
 }
 
 static bool answered(struct worker *w, struct answer *a)
 {
+	struct pollfd p = { .fd = w->control, .events = POLLIN };
+	const char *scale = getenv("DD_SCALE");
+	int slow = access("/proc/self/fail-nth", F_OK) ? 1 : 3;
+
+	if (scale && atoi(scale) > slow)
+		slow = atoi(scale);
+	if (!TEMP_FAILURE_RETRY(poll(&p, 1, slow * HANGS * 1000)))
+		die(w, "does not answer");
 	return TEMP_FAILURE_RETRY(read(w->control, a, sizeof(*a))) == sizeof(*a);
 }
 
 long worker_result(struct worker *w)
 {
-	struct answer a = { .ret = -1 };
+	struct answer a;
 
 	if (!answered(w, &a))
-		check(!"the worker answers");
+		die(w, "has ended and not answered");
 	errno = a.error;
 	return a.ret;
 }
@@ -238,31 +290,73 @@ static int stopped(const struct worker *w)
 	       WSTOPSIG(status) : 0;
 }
 
-long worker_steps(struct worker *w, job_t job, long a, long b, long c)
+/* How often the function stops the worker, which goes on with @request after @between. */
+static long stops(struct worker *w, enum __ptrace_request request, void (*between)(void), job_t job,
+		  long a, long b, long c)
 {
 	long n = 0;
 	int sig;
 
-	if (!w->traced)
-		check_eq(ptrace(PTRACE_SEIZE, w->pid, 0, 0), 0);
+	if (!w->traced && ptrace(PTRACE_SEIZE, w->pid, 0, 0))
+		die(w, "cannot be traced");
 	w->traced = true;
 	worker_begin(w, job, a, b, c);
-	check_eq(stopped(w), SIGUSR1);
+	if (stopped(w) != SIGUSR1)
+		die(w, "does not begin");
 	do {
-		ptrace(PTRACE_SINGLESTEP, w->pid, 0, 0);
+		ptrace(request, w->pid, 0, 0);
 		sig = stopped(w);
 		n += sig == SIGTRAP;
+		if (between && sig == SIGTRAP)
+			between();
 	} while (sig == SIGTRAP);
-	check_eq(sig, SIGUSR2);
 	ptrace(PTRACE_CONT, w->pid, 0, 0);
-	check_eq(worker_result(w), 0);
+	if (sig != SIGUSR2 || worker_result(w))
+		die(w, "does not end");
 	return n;
 }
 
-void worker_forget(struct worker *w)
+long worker_steps(struct worker *w, job_t job, long a, long b, long c)
 {
-	close(w->control);
-	free(w);
+	return stops(w, PTRACE_SINGLESTEP, NULL, job, a, b, c);
+}
+
+long worker_steps_with(struct worker *w, void (*between)(void), job_t job, long a, long b, long c)
+{
+	return stops(w, PTRACE_SINGLESTEP, between, job, a, b, c);
+}
+
+long worker_syscalls(struct worker *w, job_t job, long a, long b, long c)
+{
+	return stops(w, PTRACE_SYSCALL, NULL, job, a, b, c);
+}
+
+/* The naps become longer, up to 8 ms, to leave the processor to what the caller waits for. */
+bool soon(bool (*condition)(void))
+{
+	time_t end = time(NULL) + 20;
+	useconds_t nap = 250;
+
+	while (!condition()) {
+		if (time(NULL) > end)
+			return false;
+		usleep(nap);
+		nap = nap < 8000 ? 2 * nap : nap;
+	}
+	return true;
+}
+
+static pid_t watched;
+
+static bool sleeps(void)
+{
+	return asleep_in(watched, SYS_ioctl);
+}
+
+bool worker_sleeps(struct worker *w)
+{
+	watched = w->pid;
+	return soon(sleeps);
 }
 
 pid_t worker_pid(const struct worker *w)
@@ -272,92 +366,23 @@ pid_t worker_pid(const struct worker *w)
 
 void worker_signal(const struct worker *w, int sig)
 {
-	check_eq(kill(w->pid, sig), 0);
+	if (pidfd_send_signal(w->pidfd, sig, NULL, 0))
+		die(w, "has ended before its signal");
 }
 
-/* Its end of the socket is closed when it has ended. */
 void worker_end(struct worker *w)
 {
-	char byte;
+	struct pollfd end = { .fd = w->pidfd, .events = POLLIN };
 
-	worker_signal(w, SIGKILL);
-	while (TEMP_FAILURE_RETRY(read(w->control, &byte, 1)) > 0)
-		;
+	/* It may have ended by itself. */
+	pidfd_send_signal(w->pidfd, SIGKILL, NULL, 0);
+	TEMP_FAILURE_RETRY(poll(&end, 1, -1));
 	worker_forget(w);
 }
 
-bool soon(bool (*condition)(void))
+void worker_forget(struct worker *w)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
-	for (int i = 0; i < 10000; i++) {
-		if (condition())
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-static const int *awaited;
-static int expected;
-
-static bool arrived(void)
-{
-	return __atomic_load_n(awaited, __ATOMIC_ACQUIRE) == expected;
-}
-
-bool arrives(const int *word, int value)
-{
-	awaited = word;
-	expected = value;
-	return soon(arrived);
-}
-
-void fill(int *words, long n, int seed)
-{
-	for (long i = 0; i < n; i++)
-		words[i] = i * 2654435761u + seed;
-}
-
-long now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-int run(const char *shell)
-{
-	int status = -1;
-	pid_t pid = fork();
-
-	if (!pid) {
-		/* The sh of a guest has an ip and a tc of its own. */
-		execlp("bash", "bash", "-c", shell, NULL);
-		_exit(1);
-	}
-	check_eq(TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)), pid);
-	return status;
-}
-
-static long job_run(long a, long b, long c)
-{
-	return run(command);
-}
-
-int run_at(enum where where, const char *shell)
-{
-	struct worker *w = worker_new(where);
-	int status;
-
-	snprintf(command, COMMAND, "%s", shell);
-	status = worker_do(w, job_run, 0, 0, 0);
-	worker_forget(w);
-	return status;
-}
-
-int root_run(const char *shell)
-{
-	return run_at(ROOT, shell);
+	close(w->control);
+	close(w->pidfd);
+	w->used = false;
 }

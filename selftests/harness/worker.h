@@ -2,8 +2,15 @@
 /*
  * worker.h - processes that call functions of a test
  *
- * With WORKER_USER in the environment, the test and its workers are processes of an ordinary user
- * with 8 MiB of memory that may be locked.
+ * A worker executes functions of the test program, one at a time, and returns their results and
+ * errno. All workers are forked by one process, which the first worker_new() starts, and which
+ * never calls a library: the test calls worker_new() before it opens a handle. Workers end with
+ * the test. A worker that is gone when it is to answer, or does not answer in time, ends the
+ * program.
+ *
+ * Between nodes (see selftests/net/across.sh) this process is at node 1 and the workers THERE are
+ * at node 2. With WORKER_USER in the environment, the test and its workers are processes of an
+ * ordinary user with 8 MiB of memory that may be locked.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,36 +18,39 @@
 #define _DD_TESTS_WORKER_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
-#include "tap.h"
-
-#define PAGE	4096
-#define WORDS	(PAGE / 4)		/* of a page */
-#define BOARD	(256 * WORDS)		/* words */
-
-/* Memory that all processes share. */
-extern int *board;
-
-/* The workers are at node 2, this process is at node 1. */
-extern bool far;
+#include "users.h"
 
 enum where {
 	THERE,		/* at the other node if there is one */
 	HERE,
-	STRANGER,	/* another user of this node, with 8 MiB */
+	STRANGER,	/* Bob, at this node */
 	ROOT,		/* of this node */
 };
 
-#define BOB	1001	/* the user of STRANGER; see selftests/vm/image.sh */
+/* Whether there are two nodes, and whether this process has gone to node 2. */
+bool across_nodes(void);
+extern bool is_far;
 
 /* Leave for node 2. */
 void go_far(void);
 
-struct worker;
+/* Go on as user @uid, with a limit of 8 MiB of locked memory. */
+void become(uid_t uid);
 
-/* A new process. Called before any call of the library in this one. */
+/* @shm: memory that the worker and the test share, for arguments and results; see peer.h */
+struct worker {
+	pid_t pid;
+	int pidfd, control;
+	bool used, traced;
+	struct peer_shm *shm;
+};
+
+/* In a worker: this memory. */
+extern struct peer_shm *peer_shm;
+
 struct worker *worker_new(enum where where);
+struct worker *worker_new_user(enum where where, uid_t uid);
 
 /* Call a function in a worker, and return its result; errno is that of the worker. */
 typedef long (*job_t)(long a, long b, long c);
@@ -50,33 +60,32 @@ long worker_do(struct worker *w, job_t job, long a, long b, long c);
 void worker_begin(struct worker *w, job_t job, long a, long b, long c);
 long worker_result(struct worker *w);
 
+/* There is a result, or the worker has ended. */
+bool worker_ready(struct worker *w);
+
 /* The result, or 1000 if the function has ended the process; then that ends. */
 long worker_end_result(struct worker *w);
 
 /*
- * Instructions of a function in a worker, between its raise(SIGUSR1) and its raise(SIGUSR2). The
- * worker is traced from the first call on.
+ * Instructions of a function in a worker, between its raise(SIGUSR1) and its raise(SIGUSR2), when
+ * it returns 0. The worker is traced from the first call on. After each instruction @between is
+ * called, unless it is NULL.
  */
 long worker_steps(struct worker *w, job_t job, long a, long b, long c);
+long worker_steps_with(struct worker *w, void (*between)(void), job_t job, long a, long b, long c);
+
+/* The same, but entries to system calls and returns from them. */
+long worker_syscalls(struct worker *w, job_t job, long a, long b, long c);
+
+/* Whether a condition becomes true within 20 seconds. */
+bool soon(bool (*condition)(void));
+
+/* Wait until the worker sleeps in an ioctl: whether it does in time. */
+bool worker_sleeps(struct worker *w);
 
 pid_t worker_pid(const struct worker *w);
 void worker_signal(const struct worker *w, int sig);
 void worker_end(struct worker *w);	/* by SIGKILL */
 void worker_forget(struct worker *w);	/* that has ended, or ends after its job */
-
-/* Whether a condition becomes true, or a word gets a value, within ten seconds. */
-bool soon(bool (*condition)(void));
-bool arrives(const int *word, int value);
-
-/* Fill words with others than those of another seed. */
-void fill(int *words, long n, int seed);
-
-/* Nanoseconds, of a clock that is never set back. */
-long now_ns(void);
-
-/* The status of a shell command, of this process, another one, or root. */
-int run(const char *shell);
-int run_at(enum where where, const char *shell);
-int root_run(const char *shell);
 
 #endif /* _DD_TESTS_WORKER_H */

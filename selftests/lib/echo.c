@@ -72,11 +72,6 @@ void setup_direct(unsigned int type, bool direct)
 	free(before);
 }
 
-void setup_doorbell(unsigned int type)
-{
-	setup_direct(type, false);
-}
-
 void teardown(void)
 {
 	check_eq(dd_shutdown(h), 0);

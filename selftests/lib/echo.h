@@ -36,8 +36,6 @@ int client(const char *name, unsigned int type, int *l);
 void setup(unsigned int type);
 /* The same, whatever the environment says. */
 void setup_direct(unsigned int type, bool direct);
-/* Through the kernel. */
-void setup_doorbell(unsigned int type);
 void teardown(void);
 
 /* The client sends @text. */

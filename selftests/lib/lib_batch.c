@@ -13,58 +13,44 @@
 #include "echo.h"
 #include "tap.h"
 
-/* The error is that of the first that was refused, by the library or the kernel. */
+/* One of three messages is refused, by the library or the kernel. */
+static void refused(struct dd_send_msg bad, int error)
+{
+	const struct dd_send_msg good = { .conn = conn, .addr = csend, .len = 8 };
+
+	for (int at = 0; at < 3; at++) {
+		struct dd_send_msg msgs[3] = { good, good, good };
+		struct dd_msg msg;
+		int why;
+
+		msgs[at] = bad;
+		check_eq(dd_sendv(h, msgs, 3, &why), at);
+		check_eq(why, error);
+		for (int n = 0; n < at; n++)
+			check_eq(take(&msg), 0);
+		check_eq(take(&msg), -EWOULDBLOCK);
+	}
+}
+
 TEST(several_and_a_bad_one)
 {
-	struct dd_send_msg msgs[3];
-	struct dd_msg msg;
-	int error;
-
 	setup_direct(DD_TYPE_STREAM, false);
-	for (int bad = 0; bad < 3; bad++)
-		for (int how = 0; how < 6; how++) {
-			static const int errors[] = { -EBADID, -EBADRANGE,
-				-EBADRANGE, -EINVAL, -EINVAL, -EINVAL };
-
-			for (int i = 0; i < 3; i++)
-				msgs[i] = (struct dd_send_msg){
-					.conn = conn, .addr = csend, .len = 8,
-				};
-			switch (how) {
-			case 0:
-				msgs[bad].conn = 0x12345;
-				break;
-			case 1:
-				msgs[bad].addr = srecv;
-				break;
-			case 2:
-				/* The kernel refuses it. */
-				msgs[bad].roffset = 2 * PAGE;
-				break;
-			case 3:
-				msgs[bad].options = DD_SEND_BLOCK;
-				break;
-			case 4:
-				msgs[bad].options = 0x100;
-				break;
-			case 5:
-				msgs[bad].metacount = 1;
-				break;
-			}
-			/* The third is one too many, if it is not bad. */
-			check_eq(dd_sendv(h, msgs, 3, &error), bad);
-			check_eq(error, errors[how]);
-			for (int i = 0; i < bad; i++)
-				check_eq(take(&msg), 0);
-			check_eq(take(&msg), -EWOULDBLOCK);
-		}
+	refused((struct dd_send_msg){ .conn = 0x12345, .addr = csend, .len = 8 }, -EBADID);
+	refused((struct dd_send_msg){ .conn = conn, .addr = srecv, .len = 8 }, -EBADRANGE);
+	/* The kernel refuses it. */
+	refused((struct dd_send_msg){ .conn = conn, .addr = csend, .len = 8, .roffset = 2 * PAGE },
+		-EBADRANGE);
+	refused((struct dd_send_msg){ .conn = conn, .addr = csend, .options = DD_SEND_BLOCK }, -EINVAL);
+	refused((struct dd_send_msg){ .conn = conn, .addr = csend, .options = 0x100 }, -EINVAL);
+	refused((struct dd_send_msg){ .conn = conn, .addr = csend, .metacount = 1 }, -EINVAL);
 	teardown();
 }
 
-/* Messages that are sent one by one stay in order with the others. */
+/* Messages that are sent one by one stay in order with the others; one has metadata. */
 TEST(several_of_all_kinds)
 {
 	struct dd_send_msg msgs[4] = { 0 };
+	const unsigned int meta = 7;
 	struct dd_msg msg;
 	int error;
 
@@ -76,12 +62,16 @@ TEST(several_of_all_kinds)
 	msgs[1].addr = msgs[3].addr = csend;
 	for (int i = 0; i < 4; i++)
 		msgs[i].len = i;
+	msgs[2].meta = &meta;
+	msgs[2].metacount = 1;
 	check_eq(dd_sendv(h, msgs, 4, &error), 3);
 	check_eq(error, -ESLOTBUSY);
 	for (size_t i = 0; i < 3; i++) {
 		check_eq(take(&msg), 0);
 		check_eq(msg.len, i);
+		check_eq(msg.meta_count, i == 2);
 	}
+	check_eq(msg.meta[0], meta);
 	check_eq(take(&msg), -EWOULDBLOCK);
 	teardown();
 }

@@ -10,14 +10,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../lib/core/atomic.h"
@@ -27,9 +24,6 @@
 #define PAGE	4096ul
 #define MANY	10000
 #define USER	12345
-
-static const size_t lengths[] = { 1, 4, 4095, 4096, 4097, 3 * 4096 };
-#define LENGTHS	(sizeof(lengths) / sizeof(lengths[0]))
 
 static struct ddi_dest dest[MANY];
 
@@ -45,19 +39,6 @@ static void add(struct ddi_dest *d, size_t len)
 }
 
 /* ---- little address space: in children, since this process reserves much ------------- */
-
-static int in_child(int (*run)(void))
-{
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		exit(run());
-	check_eq(waitpid(pid, &status, 0), pid);
-	return status;
-}
 
 /* Reserve a part of 4 MiB of addresses. */
 static void reserve_little(void)
@@ -78,7 +59,7 @@ static void reserve_little(void)
 }
 
 /* As many as there are addresses for; then each place of a former one is used again. */
-static int fill(void)
+static int fill(const void *arg)
 {
 	uintptr_t base;
 	int n = 0, ret;
@@ -96,22 +77,22 @@ static int fill(void)
 		add(&dest[i], PAGE);
 		check_eq(dest[i].base, base);
 	}
-	return test_failed;
+	return 0;
 }
 
-static int fill_little(void)
+static int fill_little(const void *arg)
 {
 	reserve_little();
-	return fill();
+	return fill(NULL);
 }
 
 TEST(little_address_space_is_used_up)
 {
-	check_eq(in_child(fill_little), 0);
+	check_eq(in_child(fill_little, NULL), 0);
 }
 
 /* The limit does not hold for root. */
-static int fill_locked(void)
+static int fill_locked(const void *arg)
 {
 	const struct rlimit l = { 4 << 20, 4 << 20 };
 
@@ -119,12 +100,12 @@ static int fill_locked(void)
 		check_eq(setresuid(USER, USER, USER), 0);
 	check_eq(setrlimit(RLIMIT_MEMLOCK, &l), 0);
 	check_eq(mlockall(MCL_FUTURE), 0);
-	return fill();
+	return fill(NULL);
 }
 
 TEST(a_process_that_locks_its_memory)
 {
-	check_eq(in_child(fill_locked), 0);
+	check_eq(in_child(fill_locked, NULL), 0);
 }
 
 /* ---- threads ---------------------------------------------------------------------------- */
@@ -145,7 +126,7 @@ static void *look_up(void *arg)
 	return arg;
 }
 
-static int change(void)
+static int change(const void *arg)
 {
 	pthread_t t[2];
 
@@ -167,114 +148,15 @@ static int change(void)
 	for (int i = 0; i < 2; i++)
 		check_eq(pthread_join(t[i], NULL), 0);
 	check(!found_wrong);
-	return test_failed;
+	return 0;
 }
 
 TEST(threads_find_proxies_while_others_move)
 {
-	check_eq(in_child(change), 0);
-}
-
-/* ---- many proxies ----------------------------------------------------------------------- */
-
-static int many;
-
-static int look_up_one(void)
-{
-	struct ddi_dest *d = &dest[many / 3];
-	bool good;
-
-	for (int i = 0; i < many; i++)
-		if (ddi_dest_add(&dest[i], PAGE))
-			return 1;
-	for (int i = 0; i < many; i++)
-		if (ddi_dest_find(at(&dest[i], i % PAGE)) != &dest[i])
-			return 1;
-	ptrace(PTRACE_TRACEME, 0, 0, 0);
-	raise(SIGUSR1);
-	good = ddi_dest_find(at(d, 1)) == d;
-	raise(SIGUSR2);
-	return !good;
-}
-
-static int stop_signal(pid_t pid)
-{
-	int status = 0;
-
-	check_eq(waitpid(pid, &status, 0), pid);
-	return WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
-}
-
-/* Instructions of a look-up among so many, with those of raise(). */
-static long instructions(int count)
-{
-	long n = 0;
-	pid_t pid;
-	int sig;
-
-	many = count;
-	fflush(stdout);
-	pid = fork();
-	if (!pid)
-		_exit(look_up_one());
-	check_eq(stop_signal(pid), SIGUSR1);
-	do {
-		ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
-		sig = stop_signal(pid);
-		n += sig == SIGTRAP;
-	} while (sig == SIGTRAP);
-	check_eq(sig, SIGUSR2);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return n;
-}
-
-/* Ten more steps of the search. */
-TEST(a_look_up_takes_logarithmic_time)
-{
-	long few = instructions(10), most = instructions(MANY);
-
-	printf("# %ld instructions more\n", most - few);
-	check(most - few <= 10 * 20);
+	check_eq(in_child(change, NULL), 0);
 }
 
 /* ---- addresses ---------------------------------------------------------------------------- */
-
-TEST(a_proxy_begins_at_a_page_and_a_page_without_one_follows)
-{
-	for (size_t i = 0; i < LENGTHS; i++)
-		add(&dest[i], lengths[i]);
-	for (size_t i = 0; i < LENGTHS; i++) {
-		struct ddi_dest *d = &dest[i];
-		uintptr_t last = (d->base + d->len - 1) & -PAGE;
-
-		check_eq(d->base % PAGE, 0);
-		check(ddi_dest_find(at(d, 0)) == d);
-		check(ddi_dest_find(at(d, d->len - 1)) == d);
-		check(!ddi_dest_find(at(d, d->len)));
-		check(!ddi_dest_find(at(d, -1ul)));
-		for (size_t n = 0; n < PAGE; n += PAGE - 1)
-			check(!ddi_dest_find((void *)(last + PAGE + n)));
-	}
-	check(!ddi_dest_find(NULL));
-	check(!ddi_dest_find((void *)-1l));
-	check(!ddi_dest_find(dest));
-	for (size_t i = 0; i < LENGTHS; i++) {
-		const void *was = at(&dest[i], 0);
-
-		ddi_dest_del(&dest[i]);
-		check(!ddi_dest_find(was));
-		check_eq(dest[i].len, 0);
-	}
-}
-
-TEST(a_proxy_that_is_too_long)
-{
-	check_eq(ddi_dest_add(&dest[0], -1ul), -ENOSPC);
-	check_eq(ddi_dest_add(&dest[0], -PAGE), -ENOSPC);
-	check_eq(ddi_dest_add(&dest[0], 1ul << 41), -ENOSPC);
-	check_eq(dest[0].len, 0);
-}
 
 TEST(addresses_are_used_again_late)
 {

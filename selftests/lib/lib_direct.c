@@ -278,39 +278,6 @@ TEST(an_id_comes_again)
 	teardown();
 }
 
-/* Two serving ends whose ids have the same place in the table of connections. */
-TEST(ids_that_share_a_place)
-{
-	struct ddi_conn *records[2];
-	struct dd_conn_desc desc;
-	struct dd_msg msg;
-	int ends[2];
-
-	setup(DD_TYPE_STREAM);
-	client("echo", DD_TYPE_STREAM, &clist);
-	check_eq(dd_conn_list(h, service, ends, 2), 2);
-	for (int i = 0; i < 2; i++)
-		records[i] = ddi_conn_find(h, ends[i]);
-	for (int i = 0; i < 8; i++) {
-		/* The one that was used last has the place. */
-		h->board.conns[DDI_BUCKET(ends[i & 1])] = records[!(i & 1)];
-		check_eq(dd_conn_info(h, ends[i & 1], &desc), 0);
-		check_eq(DD_SERIAL_ID(desc.serial), ends[i & 1]);
-		check(desc.recv == srecv + (i & 1) * PAGE);
-		check(h->board.conns[DDI_BUCKET(ends[i & 1])] == records[i & 1]);
-		check_eq(dd_send(h, ends[i & 1], ssend + (i & 1) * PAGE / 2, 1, 0, 0, NULL, 0),
-			 0);
-		check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		h->board.conns[DDI_BUCKET(ends[i])] = records[!i];
-		check_eq(dd_close(h, ends[i]), 0);
-		h->board.conns[DDI_BUCKET(ends[i])] = records[!i];
-		check_eq(dd_conn_info(h, ends[i], &desc), -EBADID);
-	}
-	teardown();
-}
-
 static unsigned int list_records(void)
 {
 	unsigned int n = 0;
@@ -396,36 +363,5 @@ TEST(a_connection_that_is_being_closed)
 	check_eq(dd_unserve(h, service), 0);
 	check(!faulty.other);
 	check_eq(dd_send(h, newcomer, csend, 1, 0, 0, NULL, 0), -ECONNCLOSE);
-	teardown();
-}
-
-/* ---- waiting ---------------------------------------------------------------------- */
-
-/* A sender looks before it sleeps, unless the last look was in vain. */
-TEST(a_sender_looks_first)
-{
-	struct ddi_spin spin = { 0 };
-	__u64 count = 5;
-
-	check_eq(dd_open(&h), 0);
-	h->cpus = 2;
-	h->cpus_until = INT64_MAX;
-	check(ddi_poll_once(h, &spin, &count, 5));
-	check(ddi_poll_once(h, &spin, &count, 4));
-	for (int futile = 0; futile < 3; futile++) {
-		check(!ddi_poll_once(h, &spin, &count, 6));
-		check_eq(spin.skip, 1 << futile);
-		for (int i = 0; i < 1 << futile; i++)
-			check(!ddi_poll_once(h, &spin, &count, 5));
-	}
-	check(ddi_poll_once(h, &spin, &count, 5));
-	check(!ddi_poll_once(h, &spin, &count, 6));
-	check_eq(spin.skip, 1);
-	/* The receiver needs a single processor, too. */
-	spin = (struct ddi_spin){ 0 };
-	h->cpus = 1;
-	check(!ddi_poll_once(h, &spin, &count, 5));
-	check_eq(spin.skip, 0);
-	check_eq(spin.shift, 0);
 	teardown();
 }

@@ -10,13 +10,11 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <linux/dd_ddp.h>
 
 #include "echo.h"
 #include "faulty.h"
-#include "fedex.h"
+#include "peer.h"
 #include "tap.h"
 
 TEST(open_errors)
@@ -40,16 +38,20 @@ TEST(open_errors)
 	check_eq(dd_open(NULL), -EINVAL);
 }
 
-/* Each number of dd_errno.h has one of the system; those of the system stay. */
-TEST(numbers_of_the_system)
+/* Each number of dd_errno.h has a text, and one of the system; those of the system stay. */
+TEST(texts_and_numbers_of_the_system)
 {
 	int n;
 
-	for (n = EBADID; strcmp(dd_strerror(n), "unknown error"); n++) {
+	for (n = EBADID; n <= EMEMLOCK; n++) {
+		check(strcmp(dd_strerror(n), "unknown error") != 0);
+		check(dd_strerror(n) == dd_strerror(-n));
 		check(dd_errno(n) > 0 && dd_errno(n) < 256);
 		check(strerrorname_np(dd_errno(n)));
 	}
-	check(n > EMEMLOCK);
+	check(!strcmp(dd_strerror(n), "unknown error"));
+	check(!strcmp(dd_strerror(INT_MIN), "unknown error"));
+	check(!strcmp(dd_strerror(EINVAL), strerror(EINVAL)));
 	for (n = 1; n < 256; n++)
 		check_eq(dd_errno(n), n);
 }
@@ -92,6 +94,7 @@ TEST(connecting_within_a_time)
 		.size = sizeof(ca), .flags = DD_ATTR_TIMEOUT, .type = DD_TYPE_SPLIT,
 		.timeout = 1000 * MS, .recv_size = 8,
 	};
+	char text[256];
 
 	setup(DD_TYPE_STREAM);
 	ca.recv = alloc(PAGE);
@@ -102,6 +105,8 @@ TEST(connecting_within_a_time)
 	faulty.refuse = DD_IOC_CONNECT;
 	faulty.refusal = EAGAIN;
 	check_eq(dd_connect(h, "echo", dd_node(h), &ca, NULL), -ETIMEDOUT);
+	dd_last_error(h, text, sizeof(text));
+	check(strstr(text, "has not answered in time: 'ddctl peer show"));
 	ca.timeout = 0;
 	faulty.refuse = DD_IOC_CONNECT;
 	check_eq(dd_connect(h, "echo", dd_node(h), &ca, NULL), -EAGAIN);
@@ -128,7 +133,7 @@ TEST(error_numbers)
 		{ EBUSY, ENOTREADY }, { EFAULT, EFAULT }, { EINVAL, EINVAL },
 	};
 
-	setup_doorbell(DD_TYPE_STREAM);
+	setup_direct(DD_TYPE_STREAM, false);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		faulty.refuse = DD_IOC_DOORBELL;
 		faulty.refusal = cases[i].kernel;
@@ -143,7 +148,7 @@ TEST(interrupted_calls_continue)
 {
 	struct dd_msg msg;
 
-	setup_doorbell(DD_TYPE_STREAM);
+	setup_direct(DD_TYPE_STREAM, false);
 	faulty.interrupts = 3;
 	check_eq(request("1"), 0);
 	check_eq(take(&msg), 0);
@@ -163,7 +168,7 @@ TEST(several_are_interrupted)
 	struct dd_msg msg;
 	int error;
 
-	setup_doorbell(DD_TYPE_STREAM);
+	setup_direct(DD_TYPE_STREAM, false);
 	check_eq(send_some(1, &error), 1);
 	check_eq(take(&msg), 0);
 	faulty.interrupts = 2;
@@ -180,25 +185,6 @@ TEST(several_are_interrupted)
 	check_eq(error, -ENOCMP);
 	check_eq(send_some(2, &error), 2);
 	teardown();
-}
-
-/* Call dderror() with standard error in a file. Returns what it has written. */
-static const char *said(int error)
-{
-	static char text[256];
-	int saved = dup(2), fd = memfd_create("stderr", 0);
-	ssize_t n;
-
-	dup2(fd, 2);
-	errno = error;
-	dderror("call %d", 7);
-	check_eq(errno, error);
-	dup2(saved, 2);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = 0;
-	close(fd);
-	close(saved);
-	return text;
 }
 
 /* dderror() adds the reason to the error that it explains, and to no other. */

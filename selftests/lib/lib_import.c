@@ -68,18 +68,24 @@ static bool no_note(void)
 	return read(fd, &rec, sizeof(rec)) < 0 && errno == EAGAIN;
 }
 
-/* The next note is that an import is over. Returns its error. */
-static int noted(void)
+/* The next note is of @type and of the import. */
+static struct dd_list_record next_note(unsigned int type)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	struct dd_list_record rec = { 0 };
 
 	check_eq(poll(&p, 1, 60000), 1);
 	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(rec.type, DD_NOTE_IMPORT);
+	check_eq(rec.type, type);
 	check_eq(rec.cookie, COOKIE);
 	check_eq(rec.node, owner());
-	return rec.offset;
+	return rec;
+}
+
+/* The next note is that an import is over. Returns its error. */
+static int noted(void)
+{
+	return next_note(DD_NOTE_IMPORT).offset;
 }
 
 static int wait_up(struct dd_mem *m)
@@ -103,6 +109,7 @@ static int outcome(const struct dd_import_attr *a)
 TEST(the_user_of_the_exporter)
 {
 	struct dd_import_attr a;
+	struct dd_mem *pending;
 	unsigned int uid = -1;
 
 	begin_later();
@@ -117,34 +124,11 @@ TEST(the_user_of_the_exporter)
 	a.flags = 0;
 	check_eq(outcome(&a), -EINVAL);
 	check_eq(dd_unimport(mem), 0);
+	/* Pending ones, of which dd_unimport() ends one, and dd_shutdown() the other. */
+	check_eq(dd_import_begin(im, &wish, &pending), 0);
 	check_eq(dd_import_begin(im, &wish, &mem), 0);
 	check_eq(dd_mem_uid(mem, &uid), -EAGAIN);
 	end_later();
-}
-
-TEST(an_import_is_begun_and_made)
-{
-	struct dd_import_attr a;
-	uint64_t word = 3, was;
-
-	begin(0, 0);
-	check_eq(dd_unimport(mem), 0);
-	a = wanted(key, 0);
-	check_eq(dd_import_begin(im, &a, &mem), 0);
-	check(far || dd_mem_size(mem) == PAGE);
-	check_eq(wait_up(mem), 0);
-	check_eq(dd_mem_size(mem), PAGE);
-	check_eq(dd_import_wait(mem, 0), 0);
-	check_eq(dd_put(mem, &word, 8, 8, 0), 0);
-	check_eq(dd_cas(mem, 8, 8, 3, 4, &was, 0), 0);
-	check_eq(was, 3);
-	check_eq(by_kernel(), direct ? 0 : 2);
-	check_eq(dd_unexport(ex, segment), 0);
-	/* Another node is informed later. */
-	while (far && !dd_import_wait(mem, 0))
-		;
-	check_eq(dd_import_wait(mem, -1), -ESTALE);
-	end();
 }
 
 static void pending_requests_are_refused(struct dd_mem *m)
@@ -196,28 +180,6 @@ TEST(the_export_makes_the_import)
 	end_later();
 }
 
-TEST(the_segment_may_refuse)
-{
-	struct dd_mem *m;
-	uint64_t s;
-
-	begin_later();
-	wish.list = list;
-	wish.cookie = COOKIE;
-	check_eq(dd_import_begin(im, &wish, &m), 0);
-	later.rights = DD_CAN_GET;
-	check_eq(dd_export(ex, &later, &s), 0);
-	check_eq(wait_up(m), -EACCES);
-	check_eq(noted(), EACCES);
-	check_eq(dd_put(m, "x", 1, 0, 0), -EACCES);
-	check_eq(dd_mem_size(m), 0);
-	check_eq(dd_unimport(m), 0);
-	/* At once, or by the answer of the other node. */
-	wish.list = wish.cookie = 0;
-	check_eq(outcome(&wish), -EACCES);
-	end_later();
-}
-
 /* Those of the rights that the segment grants, at least one. */
 TEST(an_import_takes_the_rights_that_are_granted)
 {
@@ -246,83 +208,53 @@ TEST(an_import_takes_the_rights_that_are_granted)
 		check_eq(dd_unexport(ex, s), 0);
 	}
 	/* It grants none of them. */
+	wish.flags |= DD_IMPORT_WHEN_EXPORTED;
+	wish.list = list;
+	wish.cookie = COOKIE;
+	check_eq(dd_import_begin(im, &wish, &m), 0);
 	later.rights = DD_CAN_CAS;
 	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(wait_up(m), -EACCES);
+	check_eq(noted(), EACCES);
+	check_eq(dd_put(m, "x", 1, 0, 0), -EACCES);
+	check_eq(dd_mem_size(m), 0);
+	check_eq(dd_unimport(m), 0);
+	/* At once, or by the answer of the other node. */
+	wish.list = wish.cookie = 0;
 	check_eq(outcome(&wish), -EACCES);
 	end_later();
 }
 
+/* By the library, or by the kernel: abi_import has more. */
 TEST(bad_imports)
 {
-	struct dd_export_attr one;
+	static const struct {
+		unsigned int size, flags, cookie, depth, rights;
+	} bad[] = {
+		{ sizeof(wish) - 1, 0, 0, 0, ALL },
+		{ sizeof(wish), 1, 0, 0, ALL },		/* DD_IMPORT_NOWAIT of the kernel */
+		{ sizeof(wish), 64, 0, 0, ALL },
+		{ sizeof(wish), 0, 1, 0, ALL },
+		{ sizeof(wish), 0, 0, DD_DEPTH_MAX + 1, ALL },
+		{ sizeof(wish), 0, 0, 0, 0 },
+	};
 	struct dd_mem *m = NULL;
-	uint64_t s;
 
 	begin_later();
 	check_eq(dd_import_begin(im, NULL, &m), -EINVAL);
 	check_eq(dd_import_begin(im, &wish, NULL), -EINVAL);
-	wish.size--;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.size++;
-	wish.flags = 64;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.flags = 8;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.flags = 1;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.flags = DD_IMPORT_FRESH;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.flags = DD_IMPORT_WHEN_EXPORTED;
-	wish.cookie = 1;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.list = list + 1;
-	check_eq(dd_import_begin(im, &wish, &m), -ENOENT);
-	wish.list = wish.cookie = 0;
-	wish.depth = DD_DEPTH_MAX + 1;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.depth = 0;
-	wish.rights = 0;
-	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
-	wish.rights = ALL;
-	check(!m);
-	wish.node = 4095;
-	check_eq(outcome(&wish), -ENONET);
-	wish.node = owner();
-	wish.flags = 0;
-	check_eq(outcome(&wish), -ECONNREFUSED);
-	one = later;
-	one.importers = 1;
-	check_eq(dd_export(ex, &one, &s), 0);
-	check_eq(dd_import_begin(im, &wish, &m), 0);
-	check_eq(wait_up(m), 0);
-	check_eq(outcome(&wish), -EUSERS);
-	check_eq(dd_unimport(m), 0);
-	end_later();
-}
-
-/* More than are under way as a rule. The exporter permits them. */
-TEST(an_import_may_be_deep)
-{
-	static uint64_t words[DD_DEPTH_MAX];
-	int64_t n = 0;
-
-	begin(0, 0);
-	if (far) {
-		struct dd_import_attr a = wanted(key, 0);
-
-		check_eq(dd_unimport(mem), 0);
-		a.depth = DD_DEPTH_MAX;
-		check_eq(dd_import_begin(im, &a, &mem), 0);
-		check_eq(wait_up(mem), 0);
-		for (int i = 0; i < DD_DEPTH_MAX; i++) {
-			words[i] = i;
-			n = dd_put_async(mem, &words[i], 8, 8 * i, 0, 0);
-			check_eq(n, i + 1);
-		}
-		check_eq(dd_fence(mem, -1), 0);
-		check(!memcmp(shared, words, sizeof(words)));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		wish.size = bad[i].size;
+		wish.flags = bad[i].flags;
+		wish.cookie = bad[i].cookie;
+		wish.depth = bad[i].depth;
+		wish.rights = bad[i].rights;
+		check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	}
-	end();
+	check(!m);
+	wish = wanted(later.key, 0);
+	check_eq(outcome(&wish), -ECONNREFUSED);
+	end_later();
 }
 
 /*
@@ -366,9 +298,8 @@ static void access_ended(int error, int64_t n)
 	uint64_t word = 0;
 
 	check_eq(dd_put_async(mem, &word, 8, 0, 0, 0), error);
-	check_eq(dd_get_async(mem, &word, 8, 0, 0), error);
 	check_eq(dd_cas_async(mem, 0, 8, 0, 0, &word, 0, 0), error);
-	check_eq(dd_put(mem, &word, 8, 0, 0), error);
+	check_eq(dd_get(mem, &word, 8, 0), error);
 	check_eq(dd_note(mem, &word, 8), error);
 	check_eq(dd_sent(mem, far ? DD_DEPTH_MAX : 0, 0), 0);
 	if (far) {
@@ -393,17 +324,11 @@ TEST(the_segment_ends_with_requests_under_way)
 /* The next note is that a request of the import is over. */
 static struct dd_list_record done(unsigned int op, uint64_t offset, unsigned int count)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct dd_list_record rec = { 0 };
+	struct dd_list_record rec = next_note(DD_NOTE_DONE);
 
-	check_eq(poll(&p, 1, 60000), 1);
-	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
-	check_eq(rec.type, DD_NOTE_DONE);
 	check_eq(rec.op, op);
-	check_eq(rec.cookie, COOKIE);
 	check_eq(rec.offset, offset);
 	check_eq(rec.count, count);
-	check_eq(rec.node, owner());
 	return rec;
 }
 
@@ -432,7 +357,6 @@ TEST(requests_notify_the_importer)
 {
 	uint64_t word = 6, back = 0, was = 0;
 	struct dd_mem *m;
-	int64_t n;
 
 	begin_later();
 	m = import_noted(0);
@@ -455,48 +379,8 @@ TEST(requests_notify_the_importer)
 	check_eq(dd_put_async(mem, &word, 8, 16, 0, list), -ENOENT);
 	check_eq(dd_put_async(m, &word, 8, 16, 0, list + 1), -ENOENT);
 	check_eq(dd_put_async(m, &word, 8, PAGE, 0, list), -ERANGE);
-	check_eq(dd_export_inhibit(ex, segment, 1), 0);
-	n = dd_put_async(m, &word, 8, 16, 0, list);
-	if (n > 0)
-		check_eq(done(DD_OP_PUT, 16, 8).error, EACCES);
-	else
-		check_eq(n, -EACCES);
-	check_eq(dd_fence(m, -1), n > 0 ? -EACCES : 0);
 	check(no_note());
-	check_eq(dd_export_inhibit(ex, segment, 0), 0);
 	check_eq(dd_unimport(m), 0);
-	end_later();
-}
-
-TEST(a_pending_import_can_be_ended)
-{
-	struct dd_export_desc desc;
-	struct dd_mem *m;
-	uint64_t s;
-
-	begin_later();
-	wish.list = list;
-	wish.cookie = COOKIE;
-	for (int i = 0; i < 100; i++) {
-		check_eq(dd_import_begin(im, &wish, &m), 0);
-		check_eq(dd_unimport(m), 0);
-	}
-	check_eq(dd_export(ex, &later, &s), 0);
-	check_eq(dd_export_info(ex, s, &desc, NULL, 0), 0);
-	check_eq(desc.importers, 0);
-	check(no_note());
-	/* A race with the export: the import is made, or never. */
-	for (int i = 0; i < 100; i++) {
-		check_eq(dd_unexport(ex, s), 0);
-		check_eq(dd_import_begin(im, &wish, &m), 0);
-		check_eq(dd_export(ex, &later, &s), 0);
-		check_eq(dd_unimport(m), 0);
-		while (!no_note())
-			;
-	}
-	/* One that is left is ended by dd_shutdown(). */
-	check_eq(dd_unexport(ex, s), 0);
-	check_eq(dd_import_begin(im, &wish, &m), 0);
 	end_later();
 }
 

@@ -7,11 +7,9 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
 
@@ -22,7 +20,7 @@ struct dd_export_attr attr;
 struct dd_mem *mem;
 uint64_t segment;
 char *shared;
-int far;
+bool far;
 bool direct;
 
 static int enter(const char *netns)
@@ -66,7 +64,7 @@ void begin(int list, unsigned int notify)
 {
 	const char *by_kernel = getenv("DD_DIRECT");
 
-	far = getenv("DDP_PEER_NODE") != NULL;
+	far = across_nodes();
 	direct = !far && (!by_kernel || strcmp(by_kernel, "0"));
 	check_eq(enter_exporter(), 0);
 	check_eq(dd_open(&ex), 0);
@@ -114,32 +112,4 @@ long long by_kernel(void)
 	check_eq(dd_export_info(ex, segment, &desc, &one, 1), 1);
 	check_eq(desc.importers, 1);
 	return one.count;
-}
-
-pid_t child(int (*run)(int), int arg)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		raise(SIGSTOP);
-		_exit(run(arg));
-	}
-	check(pid > 0 && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
-	return pid;
-}
-
-void child_run(pid_t pid)
-{
-	int status = -1;
-
-	check_eq(kill(pid, SIGCONT), 0);
-	check_eq(waitpid(pid, &status, WUNTRACED), pid);
-	check(WIFSTOPPED(status) || !status);
-}
-
-void child_kill(pid_t pid)
-{
-	check_eq(kill(pid, SIGKILL), 0);
-	check_eq(waitpid(pid, NULL, 0), pid);
 }

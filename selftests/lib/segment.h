@@ -13,6 +13,7 @@
 
 #include "dd_mem.h"
 #include "tap.h"
+#include "worker.h"
 
 #define PAGE	4096
 #define ALL	(DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS)
@@ -26,7 +27,7 @@ extern uint64_t segment;
 extern char *shared;	/* the segment, a page of private memory */
 
 /* Between nodes, by across.sh, the exporter's handle belongs to the other node. */
-extern int far;
+extern bool far;
 
 /* Imports have windows on their segments. */
 extern bool direct;
@@ -45,13 +46,5 @@ void reexport(unsigned int rights, unsigned int flags, size_t len);
 
 /* Requests of the only import that the kernel has executed. */
 long long by_kernel(void);
-
-/*
- * A child that waits for SIGCONT. It is made before the handles of its parent: on User-Mode
- * Linux it sees what the parent has mapped, where it maps its own.
- */
-pid_t child(int (*run)(int), int arg);
-void child_run(pid_t pid);	/* let it go on until it stops again or ends */
-void child_kill(pid_t pid);
 
 #endif /* _DD_TESTS_SEGMENT_H */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # across.sh PROGRAM [ARGUMENT...]: run a test of selftests/ddp between two nodes.
-# The program runs at node 1, its peers at node 2, see selftests/ddp/peer.h.
+# The program runs at node 1, its peers at node 2, see selftests/harness/worker.h.
 # DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network, DDP_LOSS, such as 1%, is the share of
 # packets that it loses. With KEEP=yes the nodes stay for the next such program if this one
 # succeeds: on a debug kernel they take ten seconds.
@@ -24,7 +24,6 @@ trap end EXIT
 if [ "${KEEP:-}" ] && [ "$(cat "$CLUSTER_KEPT" 2>/dev/null)" = "$nodes" ]; then
 	rm "$CLUSTER_KEPT"
 else
-	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
 	# shellcheck disable=SC2086 # two words
 	if ! cluster_up 2 ${nodes% *} || ! cluster_peers 2 ${nodes#* }; then
 		echo "Bail out! no cluster of two nodes"

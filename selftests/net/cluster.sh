@@ -1,25 +1,11 @@
-#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
 #
 # A cluster of network namespaces: dd1 ... ddN, each with an interface eth0 on a
 # common bridge, the addresses 10.9.0.I and fd09::I, and dd node number I of
 # N + 1. The bridge has a namespace of its own, ddnet, with a port for each node:
 # port1 ... portN. A qdisc at eth0 disturbs the packets that a node sends, one at its
-# port those that it receives.
-#
-#   cluster.sh up N [MTU]        make it; MTU is 1500
-#   cluster.sh pair [MTU]        two nodes without a bridge: their interfaces are
-#                                the ends of one veth pair
-#   cluster.sh peers N [4|6]     make all nodes peers of each other, by IPv4 or 6
-#   cluster.sh exec I COMMAND... run COMMAND at node I
-#   cluster.sh offload on|off    segmentation by the (virtual) hardware; with it,
-#                                netem drops and delays whole bursts
-#   cluster.sh mtu MTU           of every link
-#   cluster.sh netem ARGUMENTS.. add netem at every node, or remove it if there
-#                                are no ARGUMENTS
-#   cluster.sh down              take it down
-#
-# Tests may source it and call cluster_up and so on.
+# port those that it receives. To be sourced.
 
 CLUSTER_BRIDGE=ddnet
 CLUSTER_KEPT=/run/dd-cluster	# by across.sh, with what it is
@@ -96,9 +82,11 @@ cluster_number() {
 	END
 }
 
+# cluster_up N [MTU]: in the place of an earlier cluster; the MTU is 1500.
 cluster_up() {
 	local n=$1 mtu=${2:-1500} i
 
+	! cluster_bridged || cluster_down 2>/dev/null
 	ip netns add $CLUSTER_BRIDGE && ip -n $CLUSTER_BRIDGE -batch - <<-END || return
 		link add br0 mtu $mtu type bridge forward_delay 0 mcast_snooping 0
 		link set br0 up
@@ -112,6 +100,7 @@ cluster_up() {
 	done
 }
 
+# cluster_pair [MTU]: two nodes without a bridge: their interfaces are the ends of one veth pair.
 cluster_pair() {
 	local mtu=${1:-1500} i
 
@@ -130,17 +119,21 @@ cluster_address() {
 	if [ "${2:-4}" = 6 ]; then echo "fd09::$1"; else echo "10.9.0.$1"; fi
 }
 
+# cluster_peers N [4|6 [DEAD]]: make the first N nodes peers of each other, by IPv4 or 6, with
+# this dead time in ms.
 cluster_peers() {
-	local n=$1 family=${2:-4} i j
+	local n=$1 i file
 
+	file="max $(($(cluster_nodes | wc -l) + 1))"$'\n'"${3:+dead-time $3}"
 	for ((i = 1; i <= n; i++)); do
-		for ((j = 1; j <= n; j++)); do
-			[ "$i" = "$j" ] || cluster_exec "$i" ddctl peer add "$j" \
-				"$(cluster_address "$j" "$family")" || return
-		done
+		file+=$'\n'"$i $(cluster_address "$i" "${2:-4}")"
+	done
+	for ((i = 1; i <= n; i++)); do
+		cluster_exec "$i" ddctl apply --node "$i" - <<<"$file" >/dev/null || return
 	done
 }
 
+# cluster_exec I COMMAND...: run COMMAND at node I.
 cluster_exec() {
 	local i=$1
 
@@ -150,6 +143,8 @@ cluster_exec() {
 
 cluster_bridged() { [ -e "/run/netns/$CLUSTER_BRIDGE" ]; }
 
+# cluster_offload on|off: segmentation by the (virtual) hardware; with it, netem drops and
+# delays whole bursts.
 cluster_offload() {
 	local i
 
@@ -162,19 +157,19 @@ cluster_offload() {
 	done
 }
 
+# cluster_mtu MTU: of every link.
 cluster_mtu() {
 	local i
 
 	# The MTU of a bridge is at most that of its smallest port.
 	for i in $(cluster_nodes); do
-		ip -n "dd$i" link set eth0 mtu "$1" || return
-		cluster_bridged || continue
-		ip -n $CLUSTER_BRIDGE link set "port$i" mtu "$1" || return
+		ip -n "dd$i" link set eth0 mtu "$1" &&
+			ip -n $CLUSTER_BRIDGE link set "port$i" mtu "$1" || return
 	done
-	cluster_bridged || return 0
 	ip -n $CLUSTER_BRIDGE link set br0 mtu "$1"
 }
 
+# cluster_netem [ARGUMENT...]: add netem at every node, or remove it.
 cluster_netem() {
 	local i
 
@@ -197,20 +192,3 @@ cluster_down() {
 	cluster_bridged || return 0
 	ip netns del $CLUSTER_BRIDGE
 }
-
-cluster_main() {
-	local verb=${1:-}
-
-	case $verb in
-	up | pair | peers | exec | offload | mtu | netem | down)
-		shift
-		"cluster_$verb" "$@"
-		;;
-	*)
-		sed -n '3,/^$/s/^# \{0,1\}//p' "$0" >&2
-		return 2
-		;;
-	esac
-}
-
-[ "${BASH_SOURCE[0]}" != "$0" ] || cluster_main "$@"

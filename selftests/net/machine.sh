@@ -18,7 +18,6 @@ exec 3>&1	# check() captures the standard output
 PATIENCE=420	# the other machine may have to start twice
 LONG=600000	# ms; a dead time longer than the test
 CALLS=500	# messages that prove that there is traffic
-RMEM=()		# processes of remote memory
 scratch
 
 # --- the network -------------------------------------------------------------
@@ -93,7 +92,7 @@ no_connections() { [ "$(connections)" = 0 ]; }
 
 # The client gets the error, and the server has no open connection.
 both_ended() {
-	within "$PATIENCE" gone "$CLIENT" || {
+	within "$PATIENCE" ended "$CLIENT" || {
 		diag "the client has not ended"
 		return 1
 	}
@@ -113,91 +112,6 @@ users_die() {
 	return 0
 }
 
-# --- remote memory -----------------------------------------------------------
-
-# Start a program that prints "ready" when it can be used; its process is added to RMEM.
-rmem_start() {
-	"$@" >"ready${#RMEM[@]}" 2>&1 &
-	RMEM+=($!)
-	within 60 has_line "ready$((${#RMEM[@]} - 1))" ready
-}
-
-exported() { ddctl segment | grep -qw "$1"; }
-
-tree() {
-	mkdir -p tree/a/b
-	printf '%05000d\n' {1..9} >tree/large
-	echo small >tree/a/small
-	ln -s ../../large tree/a/b/link
-}
-
-# Node 2: a clerk, as rmclerk.service starts it, servers, and clients of node 1.
-rmem_serve() {
-	tree
-	rmem_start rmclerk && rmem_start rmfs serve tree || return
-	rm-call serve &
-	RMEM+=($!)
-	rm-lock serve &
-	RMEM+=($!)
-	within 60 exported lock && within 60 exported call || return
-	rm-lock add 20 >lock.out &
-	RMEM+=($!)
-	until rm-queue put 1 one two three four five; do
-		sleep 0.1
-	done 2>queue.err &
-	RMEM+=($!)
-	rm-board serve &
-	RMEM+=($!)
-}
-
-rmem_end() {
-	kill "${RMEM[@]}" 2>/dev/null
-	wait "${RMEM[@]}" 2>/dev/null
-	RMEM=()
-	return 0
-}
-
-rmem_hints() {
-	tree
-	rmem_start rmclerk && within "$PATIENCE" rm-board post 3 75 2 &&
-		rm-board post 7 20 2 && shows $'3: 75\n7: 20'
-}
-
-shows() {
-	run rm-board show 2
-	[ "$(<"$OUT")" = "$1" ]
-}
-
-rmem_flag_word() {
-	[ "$(timeout "$PATIENCE" rm-queue take 5)" = $'one\ntwo\nthree\nfour\nfive' ]
-}
-
-# Node 2 adds 20.
-rmem_added() { [ "$(rm-lock add 1 2)" = $((++ADDED + 20)) ]; }
-rmem_lock() { ADDED=0 && within "$PATIENCE" rmem_added; }
-
-rmem_call() {
-	[ "$(rm-call ask 2 'hello, server')" = 'HELLO, SERVER' ] &&
-		[ "$(rm-call ask 2 again)" = AGAIN ]
-}
-
-rmem_files() {
-	rmem_start rmfs clerk rmfs 2 || { cat ready*; return 1; }
-	rmfs cat large a/b/link a/small >got && (cd tree && cat large large a/small) >want &&
-		cmp want got && run rmfs readlink a/b/link && [ "$(<"$OUT")" = ../../large ]
-}
-
-# The clerk has the registry of the module that was removed.
-rmem_again() {
-	within "$PATIENCE" rm-board post 5 50 2 && shows '5: 50'
-}
-
-rmem_unreachable() {
-	ddctl peer set 2 dead-time 2000 &&
-		refused 1 'No route to host' rm-board show 2 &&
-		ddctl peer set 2 dead-time $LONG
-}
-
 # --- node 1 ------------------------------------------------------------------
 
 talk() { becomes .state up && traffic; }
@@ -213,19 +127,12 @@ inserted() {
 	order 2 && becomes .sessions 2 && talk
 }
 
-killed() {
-	echo "@kill" >&3
-	# With the short dead time from the start, a slow machine would count as dead.
-	within "$PATIENCE" away && ddctl peer set 2 dead-time 2000 || return
-	becomes .state unreachable && becomes .reason dead && both_ended &&
-		is .sessions 2 && ddctl peer set 2 dead-time $LONG
-}
-
 counted() { [ "$(peer '.counters["drop_config"]')" -gt "$1" ]; }
 
 other_version() {
 	local before
 
+	order 3 && both_ended || return
 	before=$(peer '.counters["drop_config"]')
 	echo "@boot differs version-next" >&3
 	becomes .state refused && becomes .reason version || return
@@ -242,7 +149,7 @@ other_version() {
 
 # Data of any other version would be counted as drop_version.
 returned() {
-	order 3 || return
+	order 4 || return
 	echo "@boot returns version-first" >&3
 	client
 	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
@@ -251,27 +158,18 @@ returned() {
 no_segments() { refused 1 'dd_import: Protocol not supported' dd-hash "$FAR" key; }
 
 node_stays() {
-	plan 14
+	plan 6
 	network && configure $LONG || return
 	echo "@boot comes" >&3
 	users
 	check "two machines exchange messages" talk
-	check "RM_46_1 two machines: hints without synchronisation" rmem_hints
-	check "RM_46_2 two machines: a flag word" rmem_flag_word
-	check "RM_46_3 two machines: a lock by compare and swap" rmem_lock
-	check "RM_46_4 two machines: control transfer" rmem_call
-	check "RM_50 two machines: files by reads of remote memory" rmem_files
 	check "the module is removed there: connections end, the session by BYE" removed
 	check "it is loaded again: another incarnation, and traffic" inserted
-	check "RM_29 two machines: names are imported again after that" rmem_again
-	check "the machine is killed: dead after the dead time, connections end" killed
-	check "RM_30 two machines: an import from it ends with an error" rmem_unreachable
 	check "another version of the protocol is refused and counted" other_version
 	check "of two versions the common one is used" returned
 	check "a node of the first version has no segments" no_segments
 	users_die
-	rmem_end
-	order 4
+	order 5
 	within 300 away || echo "# node $FAR does not end"
 	finish
 }
@@ -281,17 +179,17 @@ node_stays() {
 module_gone() { rmmod dd 2>/dev/null; }
 
 node_comes() {
-	network && configure $LONG && users && rmem_serve || return
+	network && configure $LONG && users || return
 	obey 1
 	traffic || return
 	users_die
-	rmem_end
 	# Its last user may be just about to go.
 	within 20 module_gone || return
 	echo "# the module is removed"
 	obey 2
-	modprobe dd && configure $LONG && users && rmem_serve || return
-	sleep infinity
+	modprobe dd && configure $LONG && users || return
+	obey 3
+	users_die
 }
 
 node_differs() {
@@ -299,12 +197,12 @@ node_differs() {
 	becomes .state refused && becomes .reason version && is .sessions 0 ||
 		return
 	echo "# refused here, too: $(peer '"\(.state), \(.reason)"')"
-	obey 3
+	obey 4
 }
 
 node_returns() {
 	network && configure 5000 && users || return
-	obey 4
+	obey 5
 	users_die
 }
 

@@ -32,31 +32,14 @@ net_end() {
 
 # --- the cluster -------------------------------------------------------------
 
-# Remove the cluster of a script that was killed.
-fresh() {
-	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
-}
-fresh
+# The dead time of sessions, in ms: a busy machine may stop a guest for seconds.
+# partition.sh tests the dead time.
+DEAD=60000
 
-# cluster N [MTU [FAMILY]]: make a cluster whose nodes are all peers. DEAD is the dead time
-# in ms, if it is not the default.
+# cluster N [MTU [FAMILY]]: make a cluster whose nodes are all peers.
 cluster() {
-	local file=$HOLD/cluster.conf i
-
 	NODES=$1
-	echo "max $(($1 + 1))" >"$file"
-	[ -z "${DEAD:-}" ] || echo "dead-time $DEAD" >>"$file"
-	for ((i = 1; i <= NODES; i++)); do
-		echo "$i $(cluster_address "$i" "${3:-4}")" >>"$file"
-	done
-	cluster_up "$1" "${2:-1500}" || no_cluster
-	for ((i = 1; i <= NODES; i++)); do
-		cluster_exec "$i" ddctl apply --node "$i" "$file" >"$HOLD/apply" ||
-			no_cluster
-	done
-}
-
-no_cluster() {
+	cluster_up "$1" "${2:-1500}" && cluster_peers "$1" "${3:-4}" "$DEAD" && return
 	echo "Bail out! no cluster of $NODES nodes"
 	exit 1
 }
@@ -96,7 +79,7 @@ heal() { port_is "$1" 3; }	# forwarding
 
 # Processes of net_traffic by node. They are started without a shell function, which
 # would be killed instead of them.
-declare -A SERVER LOAD TIMED
+declare -A SERVER LOAD
 FILES=0
 
 # DD_SEED repeats the traffic of a test that failed.
@@ -121,21 +104,13 @@ serve() {
 	within $PATIENCE has_line "$log" ready
 }
 
-# load NODE TO,... OPTION...: start clients in the background, until loads_stop or for
-# -t seconds.
-load() {
-	ip netns exec "dd$1" net_traffic "$FILE" load "${@:2}" &
+# load NODE TO,... OPTION...: start clients in the background.
+load() { load_as "$1" "$@"; }
+
+# load_as KEY NODE TO,... OPTION...: others of this node.
+load_as() {
+	ip netns exec "dd$2" net_traffic "$FILE" load "${@:3}" &
 	LOAD[$1]=$!
-	TIMED[$1]=$([[ " $* " != *" -t "* ]] || echo yes)
-}
-
-# Let the clients end after their current message, except those with -t.
-loads_stop() {
-	local i
-
-	for i in "${!LOAD[@]}"; do
-		[ "${TIMED[$i]}" ] || kill -TERM "${LOAD[$i]}" 2>/dev/null
-	done
 }
 
 # hangs NODE PID: report what a process that does not end is waiting for.
@@ -145,80 +120,63 @@ hangs() {
 	diag "$(cluster_exec "$1" ddctl peer show)"
 }
 
-# Wait until all clients have ended by themselves, with success.
-loads_end() {
+# end SERVER|LOAD SECONDS: let these processes end after their current message, and wait
+# until they have, with success.
+end() {
+	declare -n group=$1
 	local i bad=0
 
-	for i in "${!LOAD[@]}"; do
-		within 180 gone "${LOAD[$i]}" || hangs "$i" "${LOAD[$i]}"
-		kill -9 "${LOAD[$i]}" 2>/dev/null
-		wait "${LOAD[$i]}" || bad=1
-		unset "LOAD[$i]"
+	[ ${#group[@]} = 0 ] || kill -TERM "${group[@]}" 2>/dev/null
+	for i in "${!group[@]}"; do
+		within "$2" ended "${group[$i]}" || hangs "$i" "${group[$i]}"
+		kill -9 "${group[$i]}" 2>/dev/null
+		wait "${group[$i]}" || bad=1
+		unset "$1[$i]"
 	done
-	[ $bad = 0 ] || diag "a client has failed"
+	[ $bad = 0 ] || diag "a process of $1 has failed"
 	return $bad
 }
 
-servers_end() {
-	local i bad=0
-
-	for i in "${!SERVER[@]}"; do
-		kill -TERM "${SERVER[$i]}"
-		within $PATIENCE gone "${SERVER[$i]}" || hangs "$i" "${SERVER[$i]}"
-		kill -9 "${SERVER[$i]}" 2>/dev/null
-		wait "${SERVER[$i]}" || bad=1
-		unset "SERVER[$i]"
-	done
-	[ $bad = 0 ] || diag "a server has failed"
-	return $bad
-}
-
-# others NODE: all other nodes.
+# others NODE: all other nodes; a node alone.
 others() {
-	local list
+	local i list=''
 
-	list=$(seq "$NODES" | grep -vx "$1")
-	echo "${list//$'\n'/,}"
+	for ((i = 1; i <= NODES; i++)); do
+		[ "$i" = "$1" ] && [ "$NODES" != 1 ] || list+=,$i
+	done
+	echo "${list#,}"
 }
 
-# flows N [NODE...]: wait until N more messages of each of these nodes have been received;
-# of all nodes together if none is named.
+# flows N NODE...: wait until N more messages of each of these nodes have been received.
 flows() {
-	local n=$1 nodes
+	local IFS=,
 
-	shift
-	nodes=$*
-	# shellcheck disable=SC2086 # none, or one
-	net_traffic "$FILE" wait "$n" ${nodes// /,} >"$HOLD/flows" && return
+	net_traffic "$FILE" wait "$1" "${*:2}" >"$HOLD/flows" && return
 	diag "$(<"$HOLD/flows")"
 	return 1
 }
 
-# begin_all SECONDS CONNECTIONS BYTES: traffic between all nodes; with 0 seconds until
-# end_all.
+# begin_all CONNECTIONS BYTES [OPTION...]: traffic between all nodes.
 begin_all() {
-	local i most=$((2 * (NODES - 1) * $2))
+	local i most=$(((NODES > 1 ? NODES - 1 : 1) * $1))
 
 	for ((i = 1; i <= NODES; i++)); do
-		serve "$i" -c "$most" -m "$3" || return
+		serve "$i" -c "$most" -m "$2" || return
 	done
 	for ((i = 1; i <= NODES; i++)); do
-		# shellcheck disable=SC2046 # none, or two words
-		load "$i" "$(others "$i")" -c "$2" -m "$3" \
-			$([ "$1" = 0 ] || echo "-t $1")
+		load "$i" "$(others "$i")" -c "$1" -m "$2" "${@:3}"
 	done
 }
 
 # end_all whole|broken: end the traffic, and compare what was received with what was sent.
 end_all() {
-	local ends=0 said
+	local bad=0 said
 
-	loads_stop
-	loads_end || ends=1
-	servers_end || ends=1
-	said=$(net_traffic "$FILE" check "$1") || ends=1
+	end LOAD 180 || bad=1
+	end SERVER $PATIENCE || bad=1
+	said=$(net_traffic "$FILE" check "$1") || bad=1
 	diag "$said (seed $SEED)"
-	return $ends
+	return $bad
 }
 
 # Some traffic of each kind between all nodes, all of it correct.
@@ -228,5 +186,5 @@ talk() {
 	within "$PATIENCE" all_up || { diag "no session"; return 1; }
 	mapfile -t nodes < <(seq "$NODES")
 	new_traffic
-	begin_all 0 4 65536 && flows 20 "${nodes[@]}" && end_all whole
+	begin_all 4 65536 && flows 20 "${nodes[@]}" && end_all whole
 }

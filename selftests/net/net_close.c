@@ -1,422 +1,452 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of connections between nodes: accepted messages arrive, received ones are
- * read before the close record, and no byte is deposited afterwards. Run by across.sh.
+ * The end of connections between nodes: accepted messages arrive, no byte is deposited
+ * afterwards, and ends and beginnings may meet at the worst moments. Run by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include "dd.h"
-#include "dead_time.h"
+#include "nodes.h"
 #include "peer.h"
 
 #define LARGE	(1 << 20)
+#define SIZE	4096
+
+/* --- the server, in a peer --------------------------------------------------*/
+
+static struct dd *served;
+static unsigned char *block;
+static int service, serve_list;
+static int last;	/* connection of the last message */
+
+/* Serve with a block of LARGE bytes, or several of SIZE. */
+static long serve(long blocks, long window, long flags)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .maxconn = blocks, .window = window, .flags = flags,
+		.recv_size = blocks > 1 ? blocks * SIZE : LARGE,
+	};
+	int ret = dd_open(&served);
+
+	if (!ret)
+		ret = dd_alloc(served, attr.recv_size, &attr.recv);
+	if (!ret)
+		ret = service = dd_serve(served, peer_shm->name, &attr, &serve_list);
+	block = attr.recv;
+	return ret < 0 ? ret : 0;
+}
+
+static void fill(unsigned char *p, int seed)
+{
+	int i;
+
+	for (i = 0; i < LARGE; i++)
+		p[i] = i * 31 + (i >> 8) + seed;
+}
+
+static bool is_filled(const unsigned char *p, int seed)
+{
+	int i;
+
+	for (i = 0; i < LARGE; i++)
+		if (p[i] != (unsigned char)(i * 31 + (i >> 8) + seed))
+			return false;
+	return true;
+}
+
+/* Wait for a message of @len bytes. */
+static long take(long len, long b, long c)
+{
+	struct dd_msg msg;
+
+	if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, dd_patience() * 1000000ll) ||
+	    msg.len != len)
+		return -1;
+	last = msg.conn;
+	return 0;
+}
+
+static long take_large(long seed, long b, long c)
+{
+	return take(LARGE, 0, 0) || !is_filled(block, seed) ? -1 : 0;
+}
 
 /*
- * Cut or heal the network, like net.sh. By bash, as the shell of the guest has a builtin
- * ip.
+ * End the connection, or the service, in the middle of a message. Returns 0 if the rest of it
+ * does not come, and 2 if it has come before.
  */
-#define PORT_IS(state)							\
-	system("bash -c 'ip -n ddnet link set port2 type bridge_slave state "	\
-	       state "'")
-
-static int cut(void)
+static long end_midway(long seed, long unserve, long c)
 {
-	return PORT_IS("1");
+	static unsigned char before[LARGE];
+
+	if (!WAIT_FOR(*(volatile unsigned char *)block == seed) ||
+	    (unserve ? dd_unserve(served, service) : dd_close(served, last)))
+		return -1;
+	memcpy(before, block, LARGE);
+	if (is_filled(before, seed))
+		return 2;
+	usleep(300 * 1000);
+	return memcmp(before, block, LARGE) ? 1 : 0;
 }
 
-static int heal(void)
+/* Notes of a closed connection keep its block until they are skipped. */
+static long skip_notes(long a, long b, long c)
 {
-	return PORT_IS("3");
+	struct dd_msg msg;
+
+	return dd_recv(served, serve_list, &msg, 0, 0);
 }
 
-/* Run a command at the other node, by bash as above. */
-#define FAR(command)	system("bash -c 'ip netns exec dd2 " command "' >/dev/null")
+/* --- a client ---------------------------------------------------------------*/
 
-static bool peer_is(const char *state)
-{
-	char command[128];
-
-	snprintf(command, sizeof(command),
-		 "ddctl -j peer show %d | jq -e '.state == \"%s\"' >/dev/null",
-		 far_node(), state);
-	return !system(command);
-}
-
-/* Start a server with a block of LARGE bytes, and connect a stream to it. */
 FIXTURE(end) {
-	struct peer *srv;
-	char *name;
-	struct slot c, s;
+	struct worker *srv;
+	struct dd *h;
+	struct dd_connect_attr attr;
+	unsigned char *out;
+	int conn;
 };
 
 FIXTURE_SETUP(end)
 {
 	ASSERT_TRUE(across_nodes());
-	self->srv = peer_start();
-	self->name = (char *)own_name("e");
-	ASSERT_OK(p_serve_simple(self->srv, self->name, 1, LARGE));
-	self->s = peer_slot(self->srv, 0);
-	ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+	self->srv = worker_new(THERE);
+	strcpy(self->srv->shm->name, own_name("end"));
+	ASSERT_EQ(0, dd_open(&self->h));
+	self->attr = (struct dd_connect_attr){
+		.size = sizeof(self->attr), .type = DD_TYPE_STREAM, .recv_size = SIZE,
+		.send_size = LARGE,
+	};
+	ASSERT_EQ(0, dd_alloc(self->h, SIZE, &self->attr.recv));
+	ASSERT_EQ(0, dd_alloc(self->h, LARGE, &self->attr.send));
+	self->out = self->attr.send;
 }
 
 FIXTURE_TEARDOWN(end)
 {
-	peer_kill(self->srv);
+	EXPECT_EQ(0, dd_shutdown(self->h));
+	worker_end(self->srv);
 }
 
-static void fill(address_t p, int seed)
+/* The blocks of the last connections may not be free yet. */
+#define CONNECT(list)								\
+	ASSERT_SOON((self->conn = dd_connect(self->h, self->srv->shm->name,	\
+					     far_node(), &self->attr, list)) > 0)
+
+#define SERVE(blocks, window, flags)						\
+	ASSERT_EQ(0, worker_do(self->srv, serve, blocks, window, flags))
+
+static int submit(FIXTURE_DATA(end) *self, size_t len)
 {
-	int i;
-
-	for (i = 0; i < LARGE; i++)
-		p[i] = (char)(i * 31 + (i >> 8) + seed);
-}
-
-/* In the peer: compare the first @len bytes, or all. Returns 0 if they are equal. */
-static long is_filled(long at, long seed, long len)
-{
-	address_t p = (address_t)at;
-	int i;
-
-	for (i = 0; i < (len ? len : LARGE); i++)
-		if (p[i] != (char)(i * 31 + (i >> 8) + seed))
-			return i + 1;
-	return 0;
-}
-
-/* In the peer: whether the block is unchanged for @ms. */
-static long stays(long at, long ms, long c)
-{
-	static char before[LARGE];
-
-	memcpy(before, (void *)at, LARGE);
-	usleep(ms * 1000);
-	return memcmp(before, (void *)at, LARGE) ? 1 : 0;
+	return dd_send(self->h, self->conn, self->out, len, 0, 0, NULL, 0);
 }
 
 TEST_F(end, what_was_accepted_arrives_before_the_close)
 {
 	int i;
 
+	SERVE(1, 1, 0);
 	for (i = 0; i < dd_count(20); i++) {
-		fill(self->c.out, i);
-		ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0,
-				 SEND_NOOPTS));
-		ASSERT_OK(ddclose(self->c.conn));
+		CONNECT(NULL);
+		fill(self->out, i);
+		ASSERT_EQ(0, submit(self, LARGE));
+		ASSERT_EQ(0, dd_close(self->h, self->conn));
 		/* The source may be reused now. */
-		memset(self->c.out, 0xdb, LARGE);
-		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-		EXPECT_EQ(LARGE, self->srv->shm->desc.msgsize);
-		EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)self->s.in,
-				       i, 0));
-		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+		memset(self->out, 0xdb, LARGE);
+		EXPECT_EQ(0, worker_do(self->srv, take_large, i, 0, 0));
 	}
 }
 
 /* A close gives up messages without credit, not those that are slow to send. */
 TEST_F(end, what_is_long_on_its_way_arrives_before_the_close)
 {
-	int there;
-
-	ASSERT_EQ(0, system("bash -c 'tc -n dd1 qdisc replace dev eth0 root netem rate 2mbit'"));
+	SERVE(1, 1, 0);
+	CONNECT(NULL);
+	ASSERT_EQ(0, impair(1, "rate 2mbit"));
 	EXPECT_EQ(0, dead_time(3000));
-	fill(self->c.out, 3);
-	EXPECT_EQ(0, ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
-	EXPECT_EQ(0, ddclose(self->c.conn));
-	there = p_recv(self->srv, 0, RECV_TIMEOUT, SBP_HZ);
+	fill(self->out, 3);
+	EXPECT_EQ(0, submit(self, LARGE));
+	EXPECT_EQ(0, dd_close(self->h, self->conn));
 	EXPECT_EQ(0, dead_time(USUAL));
-	EXPECT_EQ(0, system("bash -c 'tc -n dd1 qdisc del dev eth0 root'"));
-	ASSERT_EQ(0, there);
-	EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)self->s.in, 3, 0));
+	EXPECT_EQ(0, impair(1, NULL));
+	EXPECT_EQ(0, worker_do(self->srv, take_large, 3, 0, 0));
 }
 
-TEST_F(end, what_has_come_is_read_before_the_news)
+/* Most of a large message is in flight for a while. */
+static void end_while_receiving(struct __test_metadata *_metadata, FIXTURE_DATA(end) *self,
+				int seed, bool unserve)
 {
-	struct peer *srv = self->srv;
-	ddrecv_desc_t d;
-	connid_t there;
-
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
-	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
-	there = srv->shm->desc.connid;
-	/* The note of the second message is withheld. */
-	ASSERT_OK(p_send(srv, there, "one", 4, 0, SEND_BLOCK));
-	ASSERT_OK(p_send(srv, there, "two", 4, 8, SEND_BLOCK));
-	ASSERT_OK(p_close(srv, there));
-	ASSERT_SOON(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS) == -1 &&
-		    errno == ECONNCLOSE);
-	ASSERT_OK(ddrecv(self->c.note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("one", d.msgaddr);
-	ASSERT_OK(ddrecv(self->c.note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("two", d.msgaddr);
-	EXPECT_ERR(ECONNCLOSE, ddrecv(self->c.note, &d, RECV_SLEEP, 0));
-	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
-}
-
-/* In the peer: wait for the first byte of a message. */
-static bool has_begun(long at, long seed)
-{
-	return WAIT_FOR(*(volatile char *)at == (char)seed);
-}
-
-/* In the peer: 0 if the rest of the message does not come, 2 if it has come before. */
-static long is_cut_off(long at, long seed)
-{
-	return is_filled(at, seed, 0) ? stays(at, 300, 0) : 2;
-}
-
-/* In the peer: end the connection, or all, in the middle of a message. */
-static long close_midway(long conn, long at, long seed)
-{
-	return !has_begun(at, seed) || ddclose(conn) ? -1 : is_cut_off(at, seed);
-}
-
-static long unserve_midway(long serv, long at, long seed)
-{
-	return !has_begun(at, seed) || ddunserve(serv) ? -1 : is_cut_off(at, seed);
-}
-
-/* A slow link, so that most of a large message is in flight for a while. */
-static int slow_link(void)
-{
-	return system("bash -c 'tc -n dd1 qdisc replace dev eth0 root netem rate 10mbit'");
-}
-
-static int fast_link(void)
-{
-	return system("bash -c 'tc -n dd1 qdisc del dev eth0 root'");
+	CONNECT(NULL);
+	ASSERT_EQ(0, submit(self, 8));
+	ASSERT_EQ(0, worker_do(self->srv, take, 8, 0, 0));
+	fill(self->out, seed);
+	ASSERT_EQ(0, submit(self, LARGE));
+	EXPECT_EQ(0, worker_do(self->srv, end_midway, seed, unserve, 0));
 }
 
 TEST_F(end, no_byte_comes_after_the_receiver_has_closed)
 {
 	int i;
 
-	ASSERT_EQ(0, slow_link());
+	SERVE(1, 2, 0);
+	ASSERT_EQ(0, impair(1, "rate 10mbit"));
 	for (i = 1; i <= dd_count(20); i++) {
-		ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
-		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-		fill(self->c.out, i);
-		ASSERT_SENT(ddsend(self->c.conn, self->c.out, LARGE, 0,
-				   SEND_NOOPTS));
-		EXPECT_EQ(0, peer_call(self->srv, close_midway,
-				       self->srv->shm->desc.connid,
-				       (long)self->s.in, i));
-		ASSERT_OK(ddclose(self->c.conn));
-		/* Notes of the closed connection keep its block until they are skipped. */
-		EXPECT_ERR(EWOULDBLOCK, p_recv(self->srv, 0, RECV_NOBLOCK, 0));
-		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+		end_while_receiving(_metadata, self, i, false);
+		ASSERT_EQ(0, dd_close(self->h, self->conn));
+		EXPECT_EQ(-EWOULDBLOCK, worker_do(self->srv, skip_notes, 0, 0, 0));
 	}
-	EXPECT_EQ(0, fast_link());
+	EXPECT_EQ(0, impair(1, NULL));
 }
 
 TEST_F(end, no_byte_comes_after_the_service_has_ended)
 {
-	struct slot s = self->s;
-
-	ASSERT_EQ(0, slow_link());
-	fill(self->c.out, 1);
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
-	EXPECT_EQ(0, peer_call(self->srv, unserve_midway, s.serv, (long)s.in,
-			       1));
-	EXPECT_EQ(0, fast_link());
-	EXPECT_HEARD_ERR(ECONNCLOSE, ddsend(self->c.conn, self->c.out, 8, 0, 0));
+	SERVE(1, 2, 0);
+	ASSERT_EQ(0, impair(1, "rate 10mbit"));
+	end_while_receiving(_metadata, self, 1, true);
+	EXPECT_EQ(0, impair(1, NULL));
+	ASSERT_SOON(submit(self, 8) == -ECONNCLOSE);
 }
 
-TEST_F(end, what_was_done_has_come_from_a_sender_that_is_killed)
+/* A close waits for accepted messages until the other node is dead. */
+TEST_F(end, a_close_waits_no_longer_than_the_dead_time)
 {
-	char *name = (char *)own_name("k");
-	struct peer *cl = peer_start();
-	conninfo_t info;
-	ddrecv_desc_t d;
-	struct slot s;
+	bool dead;
 
-	ASSERT_OK(open_serve(&s, name, 1, 8192));
-	ASSERT_OK(p_conn(cl, name, TYPE_SSTREAM, 4096, 0));
-	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "one", 4, 0, SEND_BLOCK));
-	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "two", 4, 8, SEND_BLOCK));
-	peer_kill(cl);
-	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("one", d.msgaddr);
-	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("two", d.msgaddr);
-	ASSERT_OK(ddconninfo(d.connid, &info));
-	EXPECT_HEARD_ERR(ECONNCLOSE, ddsend(d.connid, info.sendbase, 8, 0, 0));
-	EXPECT_EQ(0, ddready(s.note));
-}
-
-TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
-{
-	struct peer *srv = peer_start();
-	char *name = (char *)own_name("t");
-	address_t rep;
-	double start;
-	struct slot c;
-	size_t size;
-	int ret, err;
-
-	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
-	ASSERT_OK(open_conn(&c, name, TYPE_RPC, 4096));
-	/* The dead time is longer than any cut of this test. */
-	ASSERT_EQ(0, dead_time(12 * USUAL));
-	ASSERT_EQ(0, dead_time_there(12 * USUAL));
+	SERVE(1, 1, 0);
+	CONNECT(NULL);
 	ASSERT_EQ(0, cut());
-	start = dd_now();
-	errno = 0;
-	ret = ddcall(c.conn, strcpy(c.out, "lost"), 5, &rep, &size,
-		     RECV_TIMEOUT | RECV_SLEEP, SBP_HZ / 2);
-	err = errno;
-	ASSERT_EQ(0, heal());
-	EXPECT_EQ(-1, ret);
-	EXPECT_EQ(ETIMEDOUT, err);
-	EXPECT_LE(0.499, dd_now() - start);
-	/* The request arrives late. */
-	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
-	EXPECT_STREQ("lost", (char *)srv->shm->data);
-	ASSERT_EQ(0, dead_time_there(USUAL));
-	ASSERT_EQ(0, dead_time(USUAL));
-}
-
-TEST_F(end, a_peer_that_is_silent_for_the_dead_time_is_dead)
-{
-	struct slot s = self->s, c2;
-	ddrecv_desc_t d;
-	int dead;
-
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_BLOCK));
-	ASSERT_EQ(0, cut());
-	fill(self->c.out, 5);
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
-	ASSERT_EQ(0, dead_time(dd_patience() / 8));
-	/* Its close waits for accepted messages until the other node is dead. */
-	ASSERT_OK(ddclose(self->c.conn));
+	EXPECT_EQ(0, submit(self, LARGE));
+	EXPECT_EQ(0, dead_time(dd_patience() / 8));
+	EXPECT_EQ(0, dd_close(self->h, self->conn));
 	dead = peer_is("unreachable");
-	/* A client that connects now gets the error. */
-	EXPECT_EQ(-1, open_conn(&c2, self->name, TYPE_SSTREAM, 4096));
 	ASSERT_EQ(0, heal());
 	EXPECT_TRUE(dead);
 	ASSERT_SOON(peer_is("up"));
 	ASSERT_EQ(0, dead_time(USUAL));
-	/* The server has one block: its client is gone. */
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	ASSERT_SOON(!ddconn(self->name, far_node(), TYPE_SSTREAM, CONN_NOOPTS,
-			    self->c.out, LARGE, self->c.in, LARGE,
-			    &self->c.conn, &self->c.note));
-	fill(self->c.out, 6);
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_BLOCK));
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)s.in, 6, 0));
-	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
+	/* The server's only block is free again. */
+	CONNECT(NULL);
 }
 
-/* In the peer: send on @conn. Returns 0 or errno. */
-static long send_error(long conn, long at, long c)
-{
-	return ddsend(conn, (address_t)at, 8, 0, SEND_NOOPTS) ? errno : 0;
-}
+/* --- ends and beginnings at once --------------------------------------------*/
 
-/* Messages of up to a word are deposited at once. */
-TEST_F(end, a_node_that_is_down_takes_nothing_and_loses_nothing)
+/* In the peer: close each connection at its first message. */
+static long close_first(long rounds, long b, long c)
 {
-	static const int lens[] = { 8, 4, 100, LARGE };
-	int dead = dd_scale() > 1 ? 3000 : 1000;
-	struct slot s = self->s;
-	connid_t there;
-	size_t i;
+	struct dd_msg msg;
+	long closed = 0;
 
-	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_BLOCK));
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	there = self->srv->shm->desc.connid;
-	/* The cut lasts longer than the dead time. */
-	ASSERT_EQ(0, dead_time(dead));
-	ASSERT_EQ(0, dead_time_there(dead));
-	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		fill(self->c.out, 11 + i);
-		ASSERT_EQ(0, FAR("ddctl node down"));
-		ASSERT_OK(ddsend(self->c.conn, self->c.out, lens[i], 0,
-				 SEND_NOOPTS));
-		EXPECT_EQ(0, peer_call(self->srv, stays, (long)s.in,
-				       3 * dead / 2, 0));
-		EXPECT_EQ(0, dddone(self->c.conn, SDONE_NOOPTS));
-		EXPECT_EQ(0, p_ready(self->srv, 0));
-		EXPECT_EQ(ENOCMP, peer_call(self->srv, send_error, there,
-					    (long)s.out, 0));
-		EXPECT_TRUE(peer_is("up"));
-		ASSERT_EQ(0, FAR("ddctl node up"));
-		EXPECT_EQ(1, dddone(self->c.conn, SDONE_SLEEP));
-		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-		EXPECT_EQ(lens[i], self->srv->shm->desc.msgsize);
-		EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)s.in, 11 + i,
-				       lens[i]));
+	while (closed < rounds) {
+		if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, DD_FOREVER))
+			return -1;
+		closed += !dd_close(served, msg.conn);
 	}
-	EXPECT_EQ(0, peer_call(self->srv, send_error, there, (long)s.out, 0));
-	ASSERT_EQ(0, dead_time(USUAL));
-	ASSERT_EQ(0, dead_time_there(USUAL));
+	return 0;
 }
 
-/* Send up to @most messages, none of which is acknowledged. Returns how many. */
-static int accepted(connid_t conn, address_t out, int most)
+/* Send until the other end has closed; from any memory, or from dd_alloc(). */
+static int send_all(struct dd *h, int conn, const void *from, size_t len,
+		    unsigned int options)
 {
-	int i;
+	int ret;
 
-	for (i = 0; i < most; i++) {
-		snprintf(out + 64 * i, 64, "message %d", i);
-		if (ddsend(conn, out + 64 * i, 64, 64 * i, SEND_NOOPTS))
+	do {
+		ret = dd_send(h, conn, from, len, 0, options, NULL, 0);
+	} while (!ret || ret == -ENOTREADY);
+	return ret;
+}
+
+/* Number of messages done on a closed connection. */
+static unsigned long long done_of(struct dd *h, int conn)
+{
+	struct dd_conn_desc d = {};
+
+	return dd_conn_info(h, conn, &d) ? 0 : d.done;
+}
+
+TEST_F(end, both_ends_close_at_once)
+{
+	int i, rounds = dd_count(100);
+	static char anywhere[SIZE];
+	long long done = 0, came;
+	struct dd *h = self->h;
+
+	SERVE(8, 256, 0);
+	/* So that look-ups can be interrupted. */
+	ASSERT_EQ(0, impair(1, "delay 10ms"));
+	worker_begin(self->srv, close_first, rounds, 0, 0);
+	for (i = 0; i < rounds; i++) {
+		bool any = i % 3;
+
+		CONNECT(NULL);
+		/* Of short messages no byte is deposited before the last packet. */
+		EXPECT_EQ(-ECONNCLOSE,
+			  send_all(h, self->conn, any ? (void *)anywhere : self->out,
+				   i % 3 == 1 ? 8 : SIZE,
+				   any ? DD_SEND_UNWIRED : DD_SEND_DMA));
+		/* The server has read the first one, since it closes after that. */
+		EXPECT_LE(1, done_of(h, self->conn));
+		done += done_of(h, self->conn);
+		EXPECT_EQ(0, dd_close(h, self->conn));
+	}
+	EXPECT_EQ(0, worker_result(self->srv));
+	EXPECT_EQ(0, impair(1, NULL));
+	came = reported(2, "service", ".[0].received");
+	TH_LOG("%lld messages came, %lld were done", came, done);
+	EXPECT_LE(done, came);
+}
+
+/* Every second connection is closed unused. The list is checked all the time. */
+static long greet(long rounds, long b, long c)
+{
+	struct dd_msg msg;
+	long i;
+
+	for (i = 0; i < rounds; i++) {
+		if (dd_recv(served, serve_list, &msg, DD_RECV_SPIN, DD_FOREVER) ||
+		    msg.type != DD_MSG_CONN)
+			return -1;
+		if (!(i & 1) && dd_send(served, msg.conn, "hello", 6, 0,
+					DD_SEND_UNWIRED, NULL, 0))
+			return -2;
+		if (dd_close(served, msg.conn))
+			return -3;
+	}
+	return 0;
+}
+
+/* A connection is usable when the server reads its connection record. */
+TEST_F(end, who_comes_is_greeted_and_sent_away)
+{
+	int i, list, ret, rounds = dd_count(300);
+	struct dd_msg msg;
+
+	SERVE(8, 1, DD_ATTR_ACCEPT);
+	worker_begin(self->srv, greet, rounds, 0, 0);
+	for (i = 0; i < rounds; i++) {
+		CONNECT(&list);
+		ret = dd_recv(self->h, list, &msg, DD_RECV_SLEEP, DD_FOREVER);
+		if (i & 1) {
+			EXPECT_EQ(-ECONNCLOSE, ret);
+		} else {
+			ASSERT_EQ(0, ret);
+			EXPECT_EQ(0, strcmp(msg.addr, "hello"));
+		}
+		EXPECT_EQ(0, dd_close(self->h, self->conn));
+	}
+	EXPECT_EQ(0, worker_result(self->srv));
+}
+
+/* In the peer: read @n numbered messages, after which there is no other one. */
+static long read_numbers(long n, long b, long c)
+{
+	struct dd_msg msg;
+	long i;
+
+	for (i = 0; i < n; i++)
+		if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, DD_FOREVER) ||
+		    *(long *)msg.addr != i)
+			return i + 1;
+	return dd_recv(served, serve_list, &msg, DD_RECV_SPIN, 0) ? 0 : -1;
+}
+
+/* Send up to @most messages, of which @least must be accepted. Returns how many were. */
+static long send_numbers(struct dd *h, int conn, long least, long most)
+{
+	long n;
+
+	for (n = 0; n < most; n++)
+		if (!WAIT_FOR_MS(!dd_send(h, conn, &n, sizeof(n), n * sizeof(n),
+					  DD_SEND_UNWIRED, NULL, 0),
+				 n < least ? dd_patience() : 50))
 			break;
-	}
-	return i;
+	return n;
 }
 
-TEST(a_window_is_what_may_be_unacknowledged)
-{
-	struct peer *srv = peer_start();
-	struct peer_serve serve = {
-		.name = own_name("w"), .flags = SERVE_WINDOW(16), .maxconn = 2,
-		.recvsize = 8192, .sendsize = 8192, .share = -1,
-	};
-	connid_t conn[2];
-	address_t out[2], in[2];
-	static const int flags[2] = { CONN_WINDOW(1), CONN_WINDOW(9) };
-	int i, at, got[2] = { 0, 0 };
-	noteid_t note = 0;
-	struct slot there;
-	char want[64];
+#define FEW	4
 
-	ASSERT_OK(p_serve(srv, &serve));
-	there = peer_slot(srv, 0);
-	for (i = 0; i < 2; i++) {
-		out[i] = ddalloc(4096);
-		in[i] = ddalloc(4096);
-		ASSERT_OK(ddconn((char *)serve.name, far_node(), TYPE_SSTREAM,
-				 flags[i], out[i], 4096, in[i], 4096, &conn[i],
-				 &note));
-	}
-	ASSERT_EQ(0, FAR("ddctl node down"));
-	EXPECT_EQ(1, accepted(conn[0], out[0], 20));
-	EXPECT_EQ(ENOTREADY, errno);
-	EXPECT_EQ(9, accepted(conn[1], out[1], 20));
-	EXPECT_EQ(ENOTREADY, errno);
-	ASSERT_EQ(0, FAR("ddctl node up"));
-	EXPECT_EQ(1, dddone(conn[0], SDONE_SLEEP));
-	EXPECT_EQ(1, dddone(conn[1], SDONE_SLEEP));
-	for (i = 0; i < 10; i++) {
-		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
-		at = srv->shm->desc.msgaddr - there.in;
-		snprintf(want, sizeof(want), "message %d", got[at / 4096]++);
-		EXPECT_STREQ(want, (char *)srv->shm->data);
-	}
-	peer_kill(srv);
+/* A close waits until the receiver has read messages beyond its window. */
+TEST_F(end, what_was_accepted_beyond_the_window_arrives)
+{
+	long n;
+
+	SERVE(1, FEW, 0);
+	CONNECT(NULL);
+	n = send_numbers(self->h, self->conn, FEW + 2, 3 * FEW);
+	ASSERT_LT(FEW + 1, n);
+	worker_begin(self->srv, read_numbers, n, 0, 0);
+	EXPECT_EQ(0, dd_close(self->h, self->conn));
+	EXPECT_EQ(0, worker_result(self->srv));
+}
+
+/* In the peer: send to the client until a message is refused, and close. */
+static long answer_and_close(long least, long b, long c)
+{
+	struct dd_msg msg;
+
+	if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, DD_FOREVER))
+		return -1;
+	if (send_numbers(served, msg.conn, least, 3 * FEW) < least)
+		return -2;
+	return dd_close(served, msg.conn) ? -3 : 0;
+}
+
+/* Both ends close and wait for the other one to read, which neither does. */
+TEST_F(end, both_close_with_more_than_the_window)
+{
+	SERVE(1, FEW, 0);
+	EXPECT_EQ(0, dead_time(dd_patience() / 8));
+	self->attr.window = FEW;
+	CONNECT(NULL);
+	worker_begin(self->srv, answer_and_close, FEW + 2, 0, 0);
+	EXPECT_LT(FEW + 1, send_numbers(self->h, self->conn, FEW + 2, 3 * FEW));
+	EXPECT_EQ(0, dd_close(self->h, self->conn));
+	EXPECT_EQ(0, worker_result(self->srv));
+	ASSERT_EQ(0, dead_time(USUAL));
 }
 
 /* --- callers that do not wait for the answer ---------------------------------*/
 
-/* In a peer: connect to shm->name at @node, within @ms. */
-static long connect_within(long node, long ms, long c)
+/* Connect within a time: the look-up is in a queue, since there is no network now. */
+static void leave_early(struct __test_metadata *_metadata, FIXTURE_DATA(end) *self)
+{
+	SERVE(1, 1, 0);
+	/* A host that stops the guest for some seconds must not end the session. */
+	ASSERT_EQ(0, dead_time(12 * USUAL));
+	ASSERT_SOON(peer_is("up"));
+	ASSERT_EQ(0, cut());
+	self->attr.flags = DD_ATTR_TIMEOUT;
+	self->attr.timeout = 200 * 1000000ll;
+	ASSERT_EQ(-ETIMEDOUT, dd_connect(self->h, self->srv->shm->name, far_node(), &self->attr,
+					 NULL));
+	self->attr.flags = 0;
+}
+
+/* The server's only block is free. */
+static void connect_again(struct __test_metadata *_metadata, FIXTURE_DATA(end) *self)
+{
+	CONNECT(NULL);
+	EXPECT_EQ(0, dead_time(USUAL));
+}
+
+TEST_F(end, what_is_granted_after_the_caller_has_left_ends)
+{
+	long long connects = reported(2, "stat", ".connects");
+	long long closes = reported(2, "stat", ".closes");
+
+	leave_early(_metadata, self);
+	ASSERT_EQ(connects, reported(2, "stat", ".connects"));
+	ASSERT_EQ(0, heal());
+	ASSERT_SOON(reported(2, "stat", ".closes") == closes + 1);
+	EXPECT_EQ(connects + 1, reported(2, "stat", ".connects"));
+	connect_again(_metadata, self);
+}
+
+/* In a peer: connect to shm->name at @node. */
+static long connect_to(long node, long b, long c)
 {
 	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .flags = DD_ATTR_TIMEOUT,
-		.type = DD_TYPE_STREAM, .recv_size = 4096,
-		.timeout = ms * 1000000ll,
+		.size = sizeof(attr), .type = DD_TYPE_STREAM, .recv_size = SIZE,
 	};
 	struct dd *h;
 	int ret = dd_open(&h);
@@ -426,72 +456,21 @@ static long connect_within(long node, long ms, long c)
 	return ret ? ret : dd_connect(h, peer_shm->name, node, &attr, NULL);
 }
 
-/* A counter of the other node. */
-static long far_stat(const char *name)
+TEST_F(end, a_caller_is_woken_when_the_node_is_removed)
 {
-	return printed_number("bash -c 'ip netns exec dd2 ddctl -j stat' | jq .%s", name);
-}
+	struct worker *cl = worker_new(HERE);
 
-/* A server with one place, a client, and no network between them. */
-FIXTURE(cut) {
-	struct peer *srv, *cl;
-	long closes, connects;	/* of the server's node */
-};
-
-FIXTURE_SETUP(cut)
-{
-	const char *name = own_name("cut");
-
-	ASSERT_TRUE(across_nodes());
-	self->srv = peer_start();
-	self->cl = peer_start_near();
-	snprintf(self->cl->shm->name, sizeof(self->cl->shm->name), "%s", name);
-	ASSERT_OK(p_serve_simple(self->srv, name, 1, 4096));
-	/* A host that stops the guest for some seconds must not end the session. */
-	ASSERT_EQ(0, dead_time(12 * USUAL));
-	ASSERT_EQ(0, dead_time_there(12 * USUAL));
-	ASSERT_SOON(peer_is("up"));
-	self->closes = far_stat("closes");
-	self->connects = far_stat("connects");
-	ASSERT_EQ(0, cut());
-}
-
-FIXTURE_TEARDOWN(cut)
-{
-	heal();
-	dead_time(USUAL);
-	dead_time_there(USUAL);
-	peer_kill(self->cl);
-	peer_kill(self->srv);
-}
-
-TEST_F(cut, what_is_granted_after_the_caller_has_left_ends)
-{
-	ASSERT_EQ(-ETIMEDOUT, peer_call(self->cl, connect_within, far_node(), 200, 0));
-	ASSERT_EQ(self->connects, far_stat("connects"));
+	leave_early(_metadata, self);
+	strcpy(cl->shm->name, self->srv->shm->name);
+	worker_begin(cl, connect_to, far_node(), 0, 0);
+	ASSERT_TRUE(worker_sleeps(cl));
+	ASSERT_EQ(0, peer_del());
+	EXPECT_EQ(-EBADSERVER, worker_result(cl));
 	ASSERT_EQ(0, heal());
-	ASSERT_SOON(far_stat("closes") == self->closes + 1);
-	EXPECT_EQ(self->connects + 1, far_stat("connects"));
-	/* The server's only place is free. */
-	EXPECT_LT(0, peer_call(self->cl, connect_within, far_node(), dd_patience(), 0));
-}
-
-TEST_F(cut, a_caller_is_woken_when_the_node_is_removed)
-{
-	char command[64];
-
-	ASSERT_EQ(-ETIMEDOUT, peer_call(self->cl, connect_within, far_node(), 200, 0));
-	peer_begin(self->cl, connect_within, far_node(), 10 * dd_patience(), 0);
-	ASSERT_TRUE(peer_sleeps(self->cl));
-	snprintf(command, sizeof(command), "ddctl peer del %d", far_node());
-	ASSERT_EQ(0, system(command));
-	EXPECT_EQ(-EBADSERVER, peer_end(self->cl));
-	ASSERT_EQ(0, heal());
-	snprintf(command, sizeof(command), "ddctl peer add %d 10.9.0.%d", far_node(),
-		 far_node());
-	ASSERT_EQ(0, system(command));
+	ASSERT_EQ(0, peer_add());
 	ASSERT_SOON(peer_is("up"));
-	EXPECT_LT(0, peer_call(self->cl, connect_within, far_node(), dd_patience(), 0));
+	connect_again(_metadata, self);
+	worker_end(cl);
 }
 
 DD_TEST_MAIN

@@ -1,59 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A third party on the network, which sends packets to a node that have the address of
- * the peer of that node.
+ * A third party on the network: it sends packets to a node that have the address of the
+ * peer of that node, or is the cable between both.
  *
- *	net_forge HOW COUNT FROM TO [PCAP]
+ *	net_forge HOW COUNT FROM TO [PCAP [FIRST]]
  *
  *	junk		random bytes
- *	flood		the same, without a pause
- *	bulk		60 packets in each datagram, which take the receiver longer
- *			than the sender: with long headers and a wrong token
  *	handshake	openings, answers, refusals and resets with random secrets
  *	replay		unchanged packets captured between the two nodes; only
  *			numbered ones, whose repetition is detected
  *	token		captured packets with random tokens
- *	fields		captured packets with a changed byte in the header
  *	truncate	captured packets truncated at each length, including 0
  *	icmp		ICMP messages that report a path MTU from TO to FROM of
  *			552 or 68 bytes
  *	control		invalid control messages, in the session of the last
  *			captured packet, which cannot continue after that
- *	query		malformed queries, in the session of the last captured packet
+ *	query		malformed queries, as control messages with numbers from FIRST on
  *
  * FROM and TO are IPv4 addresses. Every packet has a correct UDP checksum, and except
- * with "replay" and "truncate" a correct checksum of the header. Prints the number of
- * packets sent.
+ * with "replay" and "truncate" a correct checksum of the header.
+ *
+ *	net_forge damage ONE-IN INTERFACE INTERFACE
+ *
+ * forwards all frames between two interfaces until SIGTERM, and prints how many it has
+ * damaged. One in ONE-IN datagrams for the port of dd by IPv4 is cut off, or gets another bit or
+ * word, and correct checksums of IP and UDP, as from hardware that computes them after the damage.
+ * The nodes must compute checksums themselves, and send no frames larger than the MTU.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "traffic.h"
+#include "random.h"
 
 #define PORT		56797
 #define PACKETS_MAX	20000
 #define PACKET_MAX	9000
-#define BULK		60	/* packets in a datagram */
-#define BULK_LEN	640	/* bytes in each of them, all header */
 
 /* Offsets in the header, see Documentation/protocol.rst. */
 enum {
-	AT_TYPE = 3, AT_FLAGS = 4, AT_HLEN = 6, AT_TOKEN = 8, AT_PN = 16,
+	AT_VERSION = 2, AT_TYPE = 3, AT_FLAGS = 4, AT_HLEN = 6, AT_TOKEN = 8, AT_PN = 16,
 	AT_PLEN = 24,
 	AT_CRC = 28, HEADER = 32,
 };
@@ -72,10 +75,35 @@ static struct in_addr from, to;
 static uint64_t rnd;
 static int sock;
 
-static void die(const char *what)
+static void __attribute__((noreturn)) die(const char *what)
 {
 	perror(what);
 	exit(1);
+}
+
+/* The sum of 16-bit words of which IP and UDP have the complement. */
+static uint32_t sum16(const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	uint32_t sum = 0;
+
+	for (; len > 1; len -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	return len ? sum + (p[0] << 8) : sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons(~sum);
+}
+
+/* Fill in the checksum of a datagram of @len bytes with the header of UDP. */
+static void udp_checksum(const struct iphdr *ip, struct udphdr *udp, size_t len)
+{
+	udp->check = 0;
+	udp->check = fold(sum16(&ip->saddr, 8) + IPPROTO_UDP + len + sum16(udp, len)) ?: 0xffff;
 }
 
 static uint16_t le16(const unsigned char *p)
@@ -127,9 +155,8 @@ static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 		struct iphdr ip;
 		struct udphdr udp;
 		unsigned char bytes[PACKET_MAX];
-	} __attribute__((packed)) p = {};
+	} p = {};
 	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_addr = to };
-	uint32_t sum;
 	int tries;
 
 	p.ip.version = 4;
@@ -142,11 +169,7 @@ static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 	p.udp.source = p.udp.dest = htons(PORT);
 	p.udp.len = htons(sizeof(p.udp) + len);
 	memcpy(p.bytes, bytes, len);
-	sum = sum16(&p.ip.saddr, 8) + IPPROTO_UDP + ntohs(p.udp.len) +
-	      sum16(&p.udp, sizeof(p.udp) + len);
-	p.udp.check = fold(sum);
-	if (!p.udp.check)
-		p.udp.check = 0xffff;
+	udp_checksum(&p.ip, &p.udp, sizeof(p.udp) + len);
 	/* Ignore a full queue. */
 	for (tries = 0; tries < 1000; tries++) {
 		if (sendto(sock, &p, sizeof(p.ip) + sizeof(p.udp) + len, 0,
@@ -276,6 +299,11 @@ static size_t handshake(unsigned char *p, uint64_t n)
 	} else {
 		put_random(p + 32, 8);
 	}
+	/* Some have another version, or a reserved byte. */
+	if (n % 50 < 5)
+		p[AT_VERSION] = 1;
+	else if (n % 50 < 10)
+		p[AT_FLAGS + 1] = 1;
 	seal(p, len);
 	return len;
 }
@@ -283,21 +311,13 @@ static size_t handshake(unsigned char *p, uint64_t n)
 static size_t changed(unsigned char *p, const char *how, uint64_t n)
 {
 	const struct packet *c = &captured[n % ncaptured];
-	size_t at, hlen;
 
 	memcpy(p, c->bytes, c->len);
-	hlen = c->len < HEADER ? c->len : le16(p + AT_HLEN);
 	if (!strcmp(how, "replay"))
 		return c->len;
 	if (!strcmp(how, "truncate"))
 		return next_random(&rnd) % c->len;
-	if (!strcmp(how, "token")) {
-		put_random(p + AT_TOKEN, 8);
-	} else {
-		/* A byte of the header or of a frame. */
-		at = next_random(&rnd) % (hlen ? hlen : 1);
-		p[at] ^= 1 + next_random(&rnd) % 255;
-	}
+	put_random(p + AT_TOKEN, 8);
 	seal(p, c->len);
 	return c->len;
 }
@@ -350,80 +370,164 @@ static size_t control(unsigned char *p, uint64_t n, bool queries)
 	return HEADER + 8 + len;
 }
 
-/* The kernel segments a datagram, if at all. The address @from need not be local. */
-static void bulk(uint64_t count)
-{
-	static unsigned char p[BULK * BULK_LEN];
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = from,
-				 .sin_port = htons(PORT) };
-	int s = socket(AF_INET, SOCK_DGRAM, 0), one = 1, len = BULK_LEN, i;
+/* --- the cable -------------------------------------------------------------*/
 
-	if (s < 0 || setsockopt(s, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one)) ||
-	    setsockopt(s, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) ||
-	    setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &len, sizeof(len)) ||
-	    bind(s, (void *)&a, sizeof(a)))
-		die("UDP socket");
-	memcpy(p, valid_start, sizeof(valid_start));
-	put_random(p + AT_TOKEN, 8);
-	put16(p + AT_HLEN, BULK_LEN);
-	seal(p, BULK_LEN);
-	for (i = 1; i < BULK; i++)
-		memcpy(p + i * BULK_LEN, p, BULK_LEN);
-	a.sin_addr = to;
-	while (count--)
-		if (sendto(s, p, sizeof(p), 0, (void *)&a, sizeof(a)) < 0 &&
-		    errno != ENOBUFS)
-			die("sendto");
+#define AT_IP	14
+#define AT_UDP	(AT_IP + 20)
+#define AT_DATA	(AT_UDP + 8)
+
+static volatile sig_atomic_t stopping;
+static uint64_t one_in;
+static unsigned long damaged;
+
+static int open_interface(const char *name)
+{
+	struct sockaddr_ll ll = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = if_nametoindex(name),
+	};
+	int fd = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), one = 1;
+	int size = 4 << 20;
+
+	if (fd < 0 || bind(fd, (void *)&ll, sizeof(ll)) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)))
+		die(name);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	return fd;
+}
+
+/* Correct the checksums. */
+static void checksums(unsigned char *frame, size_t len)
+{
+	struct iphdr *ip = (void *)(frame + AT_IP);
+	struct udphdr *udp = (void *)(frame + AT_UDP);
+
+	ip->tot_len = htons(len - AT_IP);
+	ip->check = 0;
+	ip->check = fold(sum16(ip, sizeof(*ip)));
+	udp->len = htons(len - AT_UDP);
+	udp_checksum(ip, udp, len - AT_UDP);
+}
+
+static bool is_ours(const unsigned char *frame, size_t len)
+{
+	const struct iphdr *ip = (const void *)(frame + AT_IP);
+	const struct udphdr *udp = (const void *)(frame + AT_UDP);
+
+	return len > AT_DATA && frame[12] == 8 && !frame[13] &&
+	       ip->version == 4 && ip->ihl == 5 && ip->protocol == IPPROTO_UDP &&
+	       udp->dest == htons(PORT) && ntohs(ip->tot_len) == len - AT_IP;
+}
+
+static size_t damage(unsigned char *frame, size_t len)
+{
+	uint64_t r = next_random(&rnd), word;
+	size_t at = AT_DATA + (r >> 8) % (len - AT_DATA);
+
+	switch (r % 3) {
+	case 0:
+		len = at;
+		break;
+	case 1:
+		frame[at] ^= 1 << (r >> 4) % 8;
+		break;
+	default:
+		word = next_random(&rnd) | 1;
+		if (len - at < 8)
+			at = len - 8;
+		memcpy(frame + at, &word, 8);
+	}
+	checksums(frame, len);
+	return len;
+}
+
+static void carry(int from, int to)
+{
+	static unsigned char frame[1 << 16];
+	ssize_t len;
+
+	while ((len = recv(from, frame, sizeof(frame), MSG_DONTWAIT)) > 0) {
+		if (is_ours(frame, len) && !(next_random(&rnd) % one_in)) {
+			len = damage(frame, len);
+			damaged++;
+		}
+		/* A frame that does not fit into the queue is lost. */
+		send(to, frame, len, 0);
+	}
+}
+
+static void on_term(int sig)
+{
+	stopping = 1;
+}
+
+static int be_cable(char **interfaces)
+{
+	struct pollfd p[2];
+	int i;
+
+	for (i = 0; i < 2; i++)
+		p[i] = (struct pollfd){ .fd = open_interface(interfaces[i]), .events = POLLIN };
+	signal(SIGTERM, on_term);
+	printf("ready\n");
+	fflush(stdout);
+	while (!stopping) {
+		if (poll(p, 2, 100) < 0 && errno != EINTR)
+			die("poll");
+		carry(p[0].fd, p[1].fd);
+		carry(p[1].fd, p[0].fd);
+	}
+	printf("%lu\n", damaged);
+	return 0;
+}
+
+static size_t forge(unsigned char *p, const char *how, uint64_t n)
+{
+	if (!strcmp(how, "junk"))
+		return junk(p, n);
+	if (!strcmp(how, "handshake"))
+		return handshake(p, n);
+	if (!ncaptured)
+		exit(2);
+	if (!strcmp(how, "control") || !strcmp(how, "query"))
+		return control(p, n, *how == 'q');
+	return changed(p, how, n);
 }
 
 int main(int argc, char **argv)
 {
 	static unsigned char p[1 << 16];
-	uint64_t count, n;
-	const char *how;
-	size_t len;
+	uint64_t count, first, n;
+	const char *how = argv[1];
 	int one = 1;
 
-	if (argc < 5 || !inet_aton(argv[3], &from) || !inet_aton(argv[4], &to)) {
-		fprintf(stderr, "usage: net_forge HOW COUNT FROM TO [PCAP]\n");
+	if (argc < 5) {
+		fprintf(stderr, "usage: net_forge HOW COUNT FROM TO [PCAP [FIRST]]\n"
+			"       net_forge damage ONE-IN INTERFACE INTERFACE\n");
 		return 2;
 	}
-	how = argv[1];
-	count = strtoull(argv[2], NULL, 0);
-	if (argc > 5)
-		read_capture(argv[5]);
 	if (getrandom(&rnd, sizeof(rnd), 0) != sizeof(rnd))
 		die("getrandom");
+	count = one_in = strtoull(argv[2], NULL, 0);
+	if (!strcmp(how, "damage"))
+		return be_cable(argv + 3);
+	if (!inet_aton(argv[3], &from) || !inet_aton(argv[4], &to))
+		return 2;
+	if (argc > 5)
+		read_capture(argv[5]);
+	first = argc > 6 ? strtoull(argv[6], NULL, 0) : 0;
 	sock = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
-	if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_HDRINCL, &one,
-				   sizeof(one)))
+	if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_HDRINCL, &one, sizeof(one)))
 		die("raw socket");
-	if (!strcmp(how, "bulk")) {
-		bulk(count);
-		return 0;
-	}
-	for (n = 0; n < count; n++) {
-		if (!strcmp(how, "icmp")) {
+	for (n = first; n < first + count; n++) {
+		if (!strcmp(how, "icmp"))
 			narrow(n & 1 ? 68 : 552);
-			continue;
-		}
-		if (!strcmp(how, "junk") || !strcmp(how, "flood"))
-			len = junk(p, n);
-		else if (!strcmp(how, "handshake"))
-			len = handshake(p, n);
-		else if (!strcmp(how, "control") && ncaptured)
-			len = control(p, n, false);
-		else if (!strcmp(how, "query") && ncaptured)
-			len = control(p, n, true);
-		else if (ncaptured)
-			len = changed(p, how, n);
 		else
-			return 2;
-		transmit(p, len, from);
+			transmit(p, forge(p, how, n), from);
 		/* Send slowly, so that no queue overflows. */
-		if (n % 64 == 63 && strcmp(how, "flood"))
+		if (n % 64 == 63)
 			usleep(500);
 	}
-	printf("%llu\n", (unsigned long long)count);
 	return 0;
 }

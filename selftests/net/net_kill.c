@@ -55,45 +55,20 @@ static long long objects(void)
 
 /* ---- roles ---------------------------------------------------------------- */
 
-/*
- * Some of each request, with memory of a region and with other memory. If the import has a
- * list, some have a note to the importer.
- */
+/* A request of any kind, from or to memory of a region or other memory, that may stay pinned. */
 static void request_some(const struct raw *r, const struct dd_import_make *i,
 			 const struct mem *m, unsigned int *seed)
 {
-	__u8 self = i->list && rand_r(seed) & 1 ? DD_SQE_NOTIFY_SELF : 0;
-	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION | self,
-				    .region = m->id, .len = LEN };
 	static char bytes[LEN];
-	__u64 at = rand_r(seed) % 64 * 8;
+	struct dd_sqe sqe = mem_self_request(rand_r(seed) % MEM_SELF_REQUESTS, m, bytes, LEN - 16);
 
-	switch (rand_r(seed) % 8) {
-	case 0:
-		mem_put(r, i, bytes, at, 8, DD_SQE_NOTIFY | self);
-		break;
-	case 1:
-		mem_put(r, i, bytes, 0, LEN, self);
-		break;
-	case 5:
-		/* Pinned, and kept for the next request. */
-		mem_put(r, i, bytes, 0, LEN, self | DD_SQE_REGION);
-		break;
-	case 6:
-		mem_get(r, i, bytes, 0, LEN);
-		break;
-	case 2:
-		mem_op(r, i, &get);
-		break;
-	case 3:
-		mem_get(r, i, bytes, at, PAGE);
-		break;
-	case 4:
-		mem_cas(r, i, m, 0, at, 8, 0, 1, self | (rand_r(seed) & 1 ? DD_SQE_NOTIFY : 0));
-		break;
-	default:
-		mem_note(r, i, bytes, 64);
-	}
+	if (!i->list || rand_r(seed) & 1)
+		sqe.flags &= ~DD_SQE_NOTIFY_SELF;
+	if (sqe.opcode != DD_OP_GET && rand_r(seed) & 1)
+		sqe.flags |= DD_SQE_NOTIFY;
+	if (sqe.opcode == DD_OP_PUT && rand_r(seed) & 1)
+		sqe.flags |= DD_SQE_REGION;
+	mem_op(r, i, &sqe);
 }
 
 static struct dd_segment_make segment_with(const struct mem *m, const char *name,

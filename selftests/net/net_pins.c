@@ -5,10 +5,10 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include "net_mem.h"
-#include <pthread.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#define SEGMENT_LEN	BULK
+#include "exporter.h"
+#include "nodes.h"
+#include "threads.h"
 
 #define LEN	(64ul << 10)	/* of a request that pins */
 #define SMALL	4096		/* of one that does not */
@@ -41,44 +41,43 @@ static int stable_put(const struct raw *r, const struct dd_import_make *i, const
 	return mem_put(r, i, at, 0, len, DD_SQE_REGION);
 }
 
-/* Put @len bytes and compare what has arrived: 0, or -1 and errno. */
-static int put_all(FIXTURE_DATA(far) *self, const char *at, size_t len)
+/* Whether a request has succeeded, and its @len bytes are at both places: 0, or -1 and errno. */
+static int arrived(FIXTURE_DATA(mem) *self, int submitted, const char *at, size_t len)
 {
-	int err;
-
-	memset(self->em.at, ~at[0], len);
-	if (stable_put(&self->im, &self->i, at, len) != 1)
+	if (submitted != 1)
 		return -1;
-	err = result(self);
-	errno = err ?: EILSEQ;
-	return err || memcmp(at, self->em.at, len) ? -1 : 0;
+	errno = result(self);
+	if (errno)
+		return -1;
+	errno = EILSEQ;
+	return memcmp(at, self->em.at, len) ? -1 : 0;
 }
 
-static int get_all(FIXTURE_DATA(far) *self, char *at, size_t len)
+static int put_all(FIXTURE_DATA(mem) *self, const char *at, size_t len)
 {
-	int err;
+	memset(self->em.at, ~at[0], len);
+	return arrived(self, stable_put(&self->im, &self->i, at, len), at, len);
+}
 
+static int get_all(FIXTURE_DATA(mem) *self, char *at, size_t len)
+{
 	memset(self->em.at, at[0] + 1, len);
-	if (get(self, at, 0, len) != 1)
-		return -1;
-	err = result(self);
-	errno = err ?: EILSEQ;
-	return err || memcmp(at, self->em.at, len) ? -1 : 0;
+	return arrived(self, get(self, at, 0, len), at, len);
 }
 
 /* Bytes of sources that were copied. */
 static long long copied(void)
 {
-	return reported("dd1", "peer show 2", ".counters.\"tx_copied\"");
+	return reported(1, "peer show 2", ".counters.tx_copied");
 }
 
 /* Bytes that the user has pinned. */
-static long long used(FIXTURE_DATA(far) *self)
+static long long used(FIXTURE_DATA(mem) *self)
 {
 	return memlock_used(&self->ex);
 }
 
-TEST_F(far, a_repeated_request_neither_copies_nor_pins_again)
+TEST_F(mem, a_repeated_request_neither_copies_nor_pins_again)
 {
 	char *at = map(2 * LEN);
 	long long before = copied(), pinned, unpinned = used(self);
@@ -110,7 +109,7 @@ TEST_F(far, a_repeated_request_neither_copies_nor_pins_again)
 }
 
 /* What nothing uses is given up when the machine needs memory. */
-TEST_F(far, pins_are_given_up_to_reclaim)
+TEST_F(mem, pins_are_given_up_to_reclaim)
 {
 	long long before = used(self);
 	char *at = map(LEN);
@@ -174,17 +173,18 @@ static int fork_and_store(char *at, char *spare)
 	return wait_child(pid);
 }
 
+#define CHANGES	(sizeof(changes) / sizeof(changes[0]))
 static int (*const changes[])(char *at, char *spare) = {
 	replace_by_mapping, replace_by_a_move, replace_by_another, drop, drop_a_page, drop_lazily,
 	protect_and_back, fork_and_store,
 };
 
-TEST_F(far, an_address_means_what_is_mapped_there_now)
+TEST_F(mem, an_address_means_what_is_mapped_there_now)
 {
 	size_t n, k;
 	char *at, *spare;
 
-	for (n = 0; n < sizeof(changes) / sizeof(changes[0]); n++) {
+	for (n = 0; n < CHANGES; n++) {
 		at = map(LEN);
 		spare = map(LEN);
 		ASSERT_NE(MAP_FAILED, at);
@@ -215,7 +215,7 @@ TEST_F(far, an_address_means_what_is_mapped_there_now)
 }
 
 /* While a request is under way, its bytes are those that the address had when it was made. */
-TEST_F(far, a_request_keeps_the_bytes_that_it_was_made_for)
+TEST_F(mem, a_request_keeps_the_bytes_that_it_was_made_for)
 {
 	char *at, *spare, *was = map(LEN);
 	size_t n;
@@ -223,7 +223,7 @@ TEST_F(far, a_request_keeps_the_bytes_that_it_was_made_for)
 	ASSERT_NE(MAP_FAILED, was);
 	ASSERT_EQ(0, dead_time(600000));
 	pattern(was, LEN, 1);
-	for (n = 0; n < sizeof(changes) / sizeof(changes[0]); n++) {
+	for (n = 0; n < CHANGES; n++) {
 		at = map(LEN);
 		spare = map(LEN);
 		memset(spare, SECRET, LEN);
@@ -251,7 +251,7 @@ TEST_F(far, a_request_keeps_the_bytes_that_it_was_made_for)
 		EXPECT_EQ(0, memcmp(at, at + 1, LEN - 1));
 		munmap(at, LEN);
 	}
-	ASSERT_EQ(0, dead_time(5000));
+	ASSERT_EQ(0, dead_time(USUAL));
 }
 
 static char *map_file(int fd, int prot, int flags)
@@ -259,7 +259,7 @@ static char *map_file(int fd, int prot, int flags)
 	return mmap(NULL, LEN, prot, flags, fd, 0);
 }
 
-TEST_F(far, pages_of_a_file_are_used_while_they_are_in_it)
+TEST_F(mem, pages_of_a_file_are_used_while_they_are_in_it)
 {
 	int fd = memfd_create("pins", MFD_CLOEXEC);
 	long long before = copied();
@@ -306,6 +306,7 @@ TEST_F(far, pages_of_a_file_are_used_while_they_are_in_it)
 
 /* What a child does as a user of its own, and what the parent does meanwhile. */
 struct user {
+	const struct dd_segment_make *s;
 	struct raw r, other;
 	struct dd_import_make i;
 	volatile int *step;
@@ -313,15 +314,27 @@ struct user {
 	char *at[3];
 };
 
-static void user_start(struct user *u, const struct dd_segment_make *s, uid_t uid)
+static void user_limit(rlim_t bytes)
 {
-	const struct rlimit l = { LIMIT, LIMIT };
-	int n;
+	const struct rlimit l = { bytes, LIMIT };
 
 	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+}
+
+static void user_import(struct user *u)
+{
+	CHILD_CHECK(raw_open(&u->r) == 0);
+	CHILD_CHECK(import(&u->r, u->s, DD_RIGHT_PUT, 0, &u->i) == 0);
+}
+
+static void user_start(struct user *u, uid_t uid)
+{
+	int n;
+
+	user_limit(LIMIT);
 	CHILD_CHECK(become_user(uid) == 0);
-	CHILD_CHECK(raw_open(&u->r) == 0 && raw_open(&u->other) == 0);
-	CHILD_CHECK(import(&u->r, s, DD_RIGHT_PUT, 0, &u->i) == 0);
+	CHILD_CHECK(raw_open(&u->other) == 0);
+	user_import(u);
 	u->unpinned = memlock_used(&u->other);
 	for (n = 0; n < 3; n++) {
 		u->at[n] = map(PART);
@@ -363,32 +376,29 @@ static void user_uses_in_turn(struct user *u)
 	CHILD_CHECK(user_has(u, 0));
 }
 
-/* Other memory of the user, also of another context or process, comes first. */
+/* Other memory of the user, also of another context, comes first. */
 static void user_needs_memory(struct user *u)
 {
+	const struct raw *contexts[] = { &u->r, &u->other };
 	struct mem m;
-	pid_t pid;
+	int n;
 
-	user_put(u, 0);
-	user_put(u, 1);
-	CHILD_CHECK(raw_alloc(&u->r, 2 * PART, &m) == 0);
-	CHILD_CHECK(memlock_used(&u->other) - u->unpinned == 2 * PART);
-	CHILD_ERR(EDQUOT, stable_put(&u->r, &u->i, u->at[0], PART));
-	CHILD_CHECK(raw_free(&u->r, &m) == 0);
-	user_put(u, 0);
-	user_put(u, 1);
-	CHILD_CHECK(raw_alloc(&u->other, 2 * PART, &m) == 0);
-	CHILD_CHECK(raw_free(&u->other, &m) == 0);
-	user_put(u, 0);
-	user_put(u, 1);
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(raw_open(&u->other) == 0);
-		CHILD_CHECK(raw_alloc(&u->other, 2 * PART, &m) == 0);
-		_exit(0);
+	for (n = 0; n < 2; n++) {
+		user_put(u, 0);
+		user_put(u, 1);
+		CHILD_CHECK(raw_alloc(contexts[n], 2 * PART, &m) == 0);
+		CHILD_CHECK(memlock_used(&u->other) - u->unpinned == 2 * PART);
+		CHILD_ERR(EDQUOT, stable_put(&u->r, &u->i, u->at[0], PART));
+		CHILD_CHECK(raw_free(contexts[n], &m) == 0);
 	}
-	CHILD_CHECK(wait_child(pid) == 0);
 	CHILD_CHECK(user_has(u, 0));
+}
+
+/* From here on the other node is not reached, until @step is 3. */
+static void user_cuts(struct user *u)
+{
+	*u->step = 1;
+	CHILD_CHECK(WAIT_FOR(*u->step == 2));
 }
 
 /* What requests use stays until they are done. */
@@ -397,8 +407,7 @@ static void user_has_requests(struct user *u)
 	struct mem m;
 
 	user_put(u, 0);
-	*u->step = 1;
-	CHILD_CHECK(WAIT_FOR(*u->step == 2));
+	user_cuts(u);
 	CHILD_CHECK(stable_put(&u->r, &u->i, u->at[0], PART) == 1);
 	CHILD_ERR(EDQUOT, raw_alloc(&u->r, 2 * PART, &m));
 	*u->step = 3;
@@ -406,12 +415,53 @@ static void user_has_requests(struct user *u)
 	CHILD_CHECK(WAIT_FOR(raw_alloc(&u->r, 2 * PART, &m) == 0));
 }
 
-TEST_F(far, pins_never_hold_what_the_user_needs)
+static int user_copy(struct user *u)
 {
-	void (*const uses[])(struct user *u) = { user_uses_in_turn, user_needs_memory,
-						 user_has_requests };
-	volatile int *step = shared_memory(sizeof(*step));
-	struct user u = { .step = step };
+	return mem_put(&u->r, &u->i, u->at[0], 0, PART, 0);
+}
+
+/* Sources that may change are copied, and two copies fit. Others wait for them to be done. */
+static void user_has_copies(struct user *u)
+{
+	const struct dd_conn_state *cs;
+	struct mem m;
+	__u64 done;
+	int n = 0;
+
+	user_cuts(u);
+	while (n < 3 && user_copy(u) == 1)
+		n++;
+	CHILD_CHECK(n == 2 && errno == EBUSY);
+	CHILD_CHECK(memlock_used(&u->other) >= u->unpinned + 2 * PART);
+	CHILD_ERR(EDQUOT, raw_alloc(&u->other, PART, &m));
+	raw_close(&u->r);
+	CHILD_CHECK(memlock_used(&u->other) <= u->unpinned);
+	*u->step = 3;
+	user_import(u);
+	cs = raw_state(&u->r, u->i.state_unit);
+	for (n = 0; n < 20; n++)
+		/* Read before the call: a request that it refuses waits for the next one. */
+		while (done = *(volatile __u64 *)&cs->done, user_copy(u) != 1) {
+			CHILD_CHECK(errno == EBUSY);
+			CHILD_CHECK(wait_done(&u->r, &u->i, done + 1) == 0);
+		}
+	CHILD_CHECK(wait_done(&u->r, &u->i, n) == 0);
+	CHILD_CHECK(raw_alloc(&u->r, 2 * PART, &m) == 0);
+	/* Nothing is under way, and the request does not fit. */
+	CHILD_ERR(EDQUOT, user_copy(u));
+	CHILD_CHECK(raw_free(&u->r, &m) == 0);
+	CHILD_CHECK(user_copy(u) == 1);
+	CHILD_CHECK(wait_done(&u->r, &u->i, n + 1) == 0);
+	user_limit(PART / 2);
+	CHILD_ERR(EDQUOT, user_copy(u));
+}
+
+TEST_F(mem, pins_and_copies_never_hold_what_the_user_needs)
+{
+	static void (*const uses[])(struct user *u) = {
+		user_uses_in_turn, user_needs_memory, user_has_requests, user_has_copies,
+	};
+	struct user u = { .step = shared_memory(sizeof(*u.step)) };
 	struct dd_segment_make s;
 	long long before = copied();
 	struct mem large;
@@ -422,25 +472,28 @@ TEST_F(far, pins_never_hold_what_the_user_needs)
 	ASSERT_OK(raw_alloc(&self->ex, PART, &large));
 	s = mem_segment(&large, "limited");
 	ASSERT_OK(mem_export(&self->ex, &s));
-	for (n = 0; n < 3; n++) {
+	u.s = &s;
+	for (n = 0; n < 4; n++) {
+		*u.step = 0;
 		pid = fork_child();
 		if (!pid) {
-			user_start(&u, &s, lone_user());
+			user_start(&u, lone_user());
 			uses[n](&u);
 			_exit(0);
 		}
 		ASSERT_LT(0, pid);
-		if (n == 2) {
-			EXPECT_TRUE(WAIT_FOR(*step == 1));
+		if (n >= 2) {
+			EXPECT_TRUE(WAIT_FOR(*u.step == 1));
 			ASSERT_EQ(0, impair(1, "loss 100%"));
-			*step = 2;
-			EXPECT_TRUE(WAIT_FOR(*step == 3));
+			*u.step = 2;
+			EXPECT_TRUE(WAIT_FOR(*u.step == 3));
 			ASSERT_EQ(0, impair(1, NULL));
 		}
 		ASSERT_CHILD_OK(pid);
+		if (n < 3)
+			EXPECT_EQ(before, copied());
 	}
-	EXPECT_EQ(before, copied());
-	ASSERT_EQ(0, dead_time(5000));
+	ASSERT_EQ(0, dead_time(USUAL));
 }
 
 /* ---- changes at any time ------------------------------------------------------ */
@@ -449,9 +502,7 @@ TEST_F(far, pins_never_hold_what_the_user_needs)
 
 struct changer {
 	char *at, *to;		/* where requests read from, and store to */
-	volatile bool stop;
 	unsigned int seed;
-	const char *wrong;
 };
 
 /* Pages that others have given up get the secret, which no request may send or change. */
@@ -469,55 +520,21 @@ static bool reuse_pages(void)
 	return kept;
 }
 
-static void change(struct changer *c, char *at)
-{
-	char *aside = map(LEN);
-	pid_t pid;
-
-	switch (rand_r(&c->seed) % 6) {
-	case 0:
-		map_at(at, LEN);
-		break;
-	case 1:
-		madvise(at + PAGE * (rand_r(&c->seed) % 8), PAGE * 8, MADV_DONTNEED);
-		break;
-	case 2:
-		mremap(at, LEN, LEN, MREMAP_MAYMOVE | MREMAP_FIXED, aside);
-		map_at(at, LEN);
-		break;
-	case 3:
-		mprotect(at, LEN, PROT_READ);
-		mprotect(at, LEN, PROT_READ | PROT_WRITE);
-		break;
-	case 4:
-		pid = fork();
-		if (!pid) {
-			memset(at, SECRET, LEN);
-			_exit(0);
-		}
-		waitpid(pid, NULL, 0);
-		break;
-	default:
-		break;
-	}
-	munmap(aside, LEN);
-	memset(at, 1 + rand_r(&c->seed) % 100, LEN);
-}
-
-static void *changer(void *arg)
+/* Change one of both; false if bytes have arrived in other memory. */
+static bool change(void *arg)
 {
 	struct changer *c = arg;
+	char *at = rand_r(&c->seed) & 1 ? c->at : c->to, *spare = map(LEN);
 
-	while (!c->stop && !c->wrong) {
-		change(c, rand_r(&c->seed) & 1 ? c->at : c->to);
-		if (!reuse_pages())
-			c->wrong = "bytes arrived in other memory";
-	}
-	return NULL;
+	changes[rand_r(&c->seed) % CHANGES](at, spare);
+	munmap(spare, LEN);
+	memset(at, 1 + rand_r(&c->seed) % 100, LEN);
+	errno = EILSEQ;
+	return reuse_pages();
 }
 
 /* Requests may fail while nothing is mapped, or memory is read-only; else they succeed. */
-static const char *request_and_check(FIXTURE_DATA(far) *self, struct changer *c)
+static const char *request_and_check(FIXTURE_DATA(mem) *self, struct changer *c)
 {
 	if (stable_put(&self->im, &self->i, c->at, LEN) != 1 ? errno != EFAULT : result(self))
 		return "a put failed";
@@ -526,45 +543,35 @@ static const char *request_and_check(FIXTURE_DATA(far) *self, struct changer *c)
 	memset(self->em.at, 7, LEN);
 	if (get(self, c->to, 0, LEN) != 1 ? errno != EFAULT : result(self))
 		return "a get failed";
-	return c->wrong;
+	return NULL;
 }
 
-static void change_and_request(struct __test_metadata *_metadata, FIXTURE_DATA(far) *self,
-			       int rounds)
+/* Packets are lost, so that some requests last longer than others. */
+TEST_F(mem, memory_is_changed_at_any_time)
 {
 	struct changer c = { .at = map(LEN), .to = map(LEN), .seed = dd_seed(_metadata) };
 	const char *wrong = NULL;
-	pthread_t thread;
+	int rounds = dd_count(500);
+	struct loop l;
 
 	memset(self->em.at, 0, LEN);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, changer, &c));
+	ASSERT_EQ(0, impair_both("loss 1%"));
+	ASSERT_TRUE(loop_begin(&l, change, &c));
 	while (rounds-- && !wrong)
 		wrong = request_and_check(self, &c);
-	c.stop = true;
-	pthread_join(thread, NULL);
 	EXPECT_EQ(NULL, wrong) {
 		TH_LOG("%s, errno %d", wrong, errno);
 	}
+	/* EILSEQ: bytes have arrived in other memory. */
+	EXPECT_EQ(0, loop_end(&l));
+	ASSERT_EQ(0, impair_both(NULL));
 	pattern(c.at, LEN, 9);
 	EXPECT_EQ(0, put_all(self, c.at, LEN));
 	EXPECT_EQ(0, get_all(self, c.to, LEN));
 }
 
-TEST_F(far, memory_is_changed_at_any_time)
-{
-	change_and_request(_metadata, self, dd_count(1000));
-}
-
-TEST_F(far, memory_is_changed_at_any_time_and_packets_are_lost)
-{
-	ASSERT_EQ(0, impair(1, "loss 1%"));
-	ASSERT_EQ(0, impair(2, "loss 1%"));
-	change_and_request(_metadata, self, dd_count(300));
-	ASSERT_EQ(0, lose_none());
-}
-
 /* The context of a process that has ended keeps no pins. */
-TEST_F(far, the_end_of_a_process_ends_its_pins)
+TEST_F(mem, the_end_of_a_process_ends_its_pins)
 {
 	long long before = used(self);
 	struct dd_import_make i;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The path between nodes, by its counters: the sender copies nothing, the receiver copies
- * every byte once, in softirq, and packets are sent in large skbs. Run by across.sh,
- * without other traffic.
+ * every byte once, in softirq. Run by across.sh, without other traffic.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -10,44 +9,35 @@
 #include <pthread.h>
 
 #include "dd.h"
+#include "nodes.h"
 #include "peer.h"
 
 #define LARGE	(1 << 20)
 
-/* Largest number of skbs for 1 MiB: 17 would suffice, 117 have one packet each. */
-#define SKBS_MAX	50
-
-/* A counter of a node for its peer. */
-static long long counter(int node, const char *filter)
-{
-	/* The builtin ip of the guest's shell has no namespaces. */
-	return printed_number("bash -c 'ip netns exec dd%d ddctl -j peer show %d' | jq '%s'",
-			      node, 3 - node, filter);
-}
-
-#define SENT(name)	counter(1, ".counters.\"" name "\"")
+/* Counters of a node for its peer. */
+#define SENT(name)	reported(1, "peer show 2", ".counters." name)
 /* Number of lost packets, less those that were late. */
-#define LOST		counter(1, ".packets_lost - .counters.spurious")
-#define RECEIVED(name)	counter(2, ".counters.\"" name "\"")
+#define LOST		reported(1, "peer show 2", ".packets_lost - .counters.spurious")
+#define RECEIVED(name)	reported(2, "peer show 1", ".counters." name)
 
 FIXTURE(shape) {
-	struct peer *srv;
+	struct worker *srv;
+	char *name;
 	struct slot c;
 };
 
 FIXTURE_SETUP(shape)
 {
-	char *name = (char *)own_name("s");
-
 	ASSERT_TRUE(across_nodes());
-	self->srv = peer_start();
-	ASSERT_OK(p_serve_simple(self->srv, name, 1, LARGE));
-	ASSERT_OK(open_conn(&self->c, name, TYPE_SSTREAM, LARGE));
+	self->name = (char *)own_name("s");
+	self->srv = worker_new(THERE);
+	ASSERT_OK(p_serve_simple(self->srv, self->name, 2, 2 * LARGE));
+	ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
 }
 
 FIXTURE_TEARDOWN(shape)
 {
-	peer_kill(self->srv);
+	worker_end(self->srv);
 }
 
 /* Send a message, and wait until it has been read. */
@@ -58,11 +48,12 @@ FIXTURE_TEARDOWN(shape)
 	ASSERT_EQ(1, dddone(self->c.conn, SDONE_SLEEP));		\
 } while (0)
 
-TEST_F(shape, wired_bytes_are_not_copied_at_the_sender)
+TEST_F(shape, wired_bytes_are_not_copied_at_the_sender_and_others_once)
 {
 	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
 	address_t elsewhere = ddalloc(LARGE);
-	long long before = SENT("tx_copied");
+	static char memory[LARGE];
+	long long before = SENT("tx_copied"), sum = 0;
 	size_t i;
 
 	ASSERT_LE(0, before);
@@ -72,15 +63,6 @@ TEST_F(shape, wired_bytes_are_not_copied_at_the_sender)
 		MESSAGE(elsewhere, lens[i], SEND_DMA);
 	}
 	EXPECT_EQ(before, SENT("tx_copied"));
-}
-
-TEST_F(shape, unwired_bytes_are_copied_once)
-{
-	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
-	static char memory[LARGE];
-	long long before = SENT("tx_copied"), sum = 0;
-	size_t i;
-
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		MESSAGE(memory, lens[i], SEND_UNWIRED);
 		sum += lens[i];
@@ -107,29 +89,6 @@ TEST_F(shape, every_byte_is_copied_once_at_the_receiver_in_softirq)
 	EXPECT_EQ(process, RECEIVED("rx_process"));
 }
 
-TEST_F(shape, packets_travel_in_large_skbs)
-{
-	long long tx, rx, packets;
-	int i, n = dd_count(32);
-
-	/* Open the congestion window. */
-	for (i = 0; i < n; i++)
-		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
-	tx = SENT("tx_skbs");
-	rx = RECEIVED("rx_skbs");
-	packets = SENT("tx_packets");
-	for (i = 0; i < n; i++)
-		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
-	tx = SENT("tx_skbs") - tx;
-	rx = RECEIVED("rx_skbs") - rx;
-	packets = SENT("tx_packets") - packets;
-	TH_LOG("for a MiB: %.1f packets, %.1f skbs sent, %.1f received",
-	       1.0 * packets / n, 1.0 * tx / n, 1.0 * rx / n);
-	EXPECT_LE(LARGE / 9000 * n, packets);
-	EXPECT_GE(SKBS_MAX * n, tx);
-	EXPECT_GE(SKBS_MAX * n, rx);
-}
-
 static void *change(void *arg)
 {
 	volatile char *p = arg;
@@ -141,10 +100,8 @@ static void *change(void *arg)
 	return NULL;
 }
 
-#define NODE1(command)	system("bash -c 'ip netns exec dd1 " command "' >/dev/null")
-
 /* A retransmitted packet has a new checksum, which may be wrong again. */
-static int send_changing(struct peer *srv, const struct slot *c)
+static int send_changing(struct worker *srv, const struct slot *c)
 {
 	int i, n = dd_count(8), err = 0;
 	char *source = c->out;
@@ -167,9 +124,9 @@ TEST_F(shape, a_checksum_is_of_what_is_sent_whatever_becomes_of_the_source)
 {
 	long long copied = SENT("tx_copied"), damaged = RECEIVED("drop_crc");
 
-	ASSERT_EQ(0, NODE1("ddctl peer set 2 payload-crc on"));
+	ASSERT_EQ(0, at_node(1, "ddctl peer set 2 payload-crc on"));
 	EXPECT_EQ(0, send_changing(self->srv, &self->c));
-	EXPECT_EQ(0, NODE1("ddctl peer set 2 payload-crc off"));
+	EXPECT_EQ(0, at_node(1, "ddctl peer set 2 payload-crc off"));
 	EXPECT_LE(1ll * dd_count(8) * LARGE, SENT("tx_copied") - copied);
 	EXPECT_EQ(damaged, RECEIVED("drop_crc"));
 }
@@ -180,44 +137,30 @@ TEST_F(shape, a_source_that_changes_stops_nobody_where_udp_sums_it)
 	/* They are copied when their checksum is computed. */
 	int most = dd_count(8) * (LARGE / 9000) / 20 + 1;
 
-	ASSERT_EQ(0, NODE1("ethtool -K eth0 tx off"));
+	ASSERT_EQ(0, at_node(1, "ethtool -K eth0 tx off"));
 	EXPECT_EQ(0, send_changing(self->srv, &self->c));
-	EXPECT_EQ(0, NODE1("ethtool -K eth0 tx on"));
+	EXPECT_EQ(0, at_node(1, "ethtool -K eth0 tx on"));
 	EXPECT_EQ(copied, SENT("tx_copied"));
 	EXPECT_GE(most, LOST - lost);
 }
 
 #define SOME	8
 
-/* Connect with a handle of its own, to a service with this window. */
-static int connect_wide(struct peer *srv, struct dd *h)
-{
-	struct peer_serve serve = {
-		.name = own_name("w"), .flags = SERVE_WINDOW(2 * SOME),
-		.maxconn = 1, .recvsize = 4096, .slot = 1, .share = -1,
-	};
-	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .type = DD_TYPE_STREAM,
-		.recv_size = 4096,
-	};
-	int list = 0;
-
-	if (p_serve(srv, &serve) || dd_alloc(h, 4096, &attr.recv))
-		return -1;
-	return dd_connect(h, serve.name, far_node(), &attr, &list);
-}
-
 /* Sent one by one, each message would leave before the next one is submitted. */
 TEST_F(shape, several_at_once_leave_together)
 {
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = DD_TYPE_STREAM, .recv_size = 4096,
+	};
 	struct dd_send_msg msgs[SOME];
-	int i, k, n = dd_count(20), conn, error;
+	int i, k, n = dd_count(20), conn, error, list = 0;
 	long long skbs, alone;
 	struct dd *h;
 	char c = 'c';
 
 	ASSERT_EQ(0, dd_open(&h));
-	conn = connect_wide(self->srv, h);
+	ASSERT_EQ(0, dd_alloc(h, attr.recv_size, &attr.recv));
+	conn = dd_connect(h, self->name, far_node(), &attr, &list);
 	ASSERT_LT(0, conn);
 	for (i = 0; i < SOME; i++)
 		msgs[i] = (struct dd_send_msg){
@@ -229,7 +172,7 @@ TEST_F(shape, several_at_once_leave_together)
 		for (i = 0; i < SOME; i++) {
 			ASSERT_SENT(dd_send(h, conn, &c, 0, 0, DD_SEND_UNWIRED,
 					    NULL, 0));
-			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
+			ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 		}
 	skbs = SENT("tx_skbs");
 	alone = skbs - alone;
@@ -237,7 +180,7 @@ TEST_F(shape, several_at_once_leave_together)
 		for (i = 0; i < SOME; i += dd_sendv(h, msgs + i, SOME - i, &error))
 			ASSERT_TRUE(!i || error == -ENOTREADY);
 		for (i = 0; i < SOME; i++)
-			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
+			ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	}
 	skbs = SENT("tx_skbs") - skbs;
 	TH_LOG("for %d messages: %.1f skbs, one by one %.1f", SOME,

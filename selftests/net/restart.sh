@@ -1,31 +1,59 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Nodes, and processes that send or receive, end under load and start again, many times;
-# the remaining traffic is correct. TAP; in a guest, as root.
+# Processes, sessions and nodes end under load and begin again, many times: connections
+# end at both nodes, no message comes twice or after the end, the remaining traffic is
+# correct, and nothing is left. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
+DEAD=5000
 KILLS=$(count 2 1)
-RESTARTS=$(count 2 2)
+TIMES=$(count 2 2)	# of all other ends
 LARGEST=$(pick 65536 16384)	# bytes of a message
 SOME=$(pick 40 10)	# messages of each node that prove that there is traffic
 SLOTS=$(pick 64 16)	# connections to a server, dead ones included
-ARGS=(-c 3 -m "$LARGEST")
+MEM=()
 
-# The shared file records the messages that killed processes tried to send.
+serve_at() { serve "$1" -c "$SLOTS" -m "$LARGEST"; }
+load_at() { load "$1" $((3 - $1)) -m "$LARGEST" "${KINDS[@]}"; }
+
+# begin OPTION...: both nodes have clients, with these options, and servers. The shared
+# file records the messages that killed processes tried to send.
 begin() {
+	KINDS=("$@")
 	new_traffic
-	serve 1 -c "$SLOTS" -m "$LARGEST" && serve 2 -c "$SLOTS" -m "$LARGEST" &&
-		within "$PATIENCE" all_up
+	serve_at 1 && serve_at 2 && within "$PATIENCE" all_up && load_at 1 && load_at 2 &&
+		flows "$SOME" 1 2
 }
 
-# Wait for a random number of messages of each client.
-a_while() { flows $((RANDOM % (2 * SOME) + 1)) "${!LOAD[@]}"; }
+# repeated MODE N COMMAND...: run COMMAND N times, each time after a random number of
+# messages. Then there is traffic, which ends as end_all MODE checks.
+repeated() {
+	local i
 
-# goes_on MODE: there is traffic, which ends as end_all MODE checks.
-goes_on() { flows "$SOME" "${!LOAD[@]}" && end_all "$1"; }
+	for ((i = 0; i < $2; i++)); do
+		flows $((RANDOM % (2 * SOME) + 1)) 1 2 && "${@:3}" || return
+	done
+	diag "$2 times; node 1: $(peer 1 2 '"\(.sessions) sessions, last ended by \(.reason)"')"
+	within "$PATIENCE" all_up && flows "$SOME" 1 2 && end_all "$1"
+}
+
+under_load() { begin -c 3 && repeated "$@"; }
+
+# On a link on which packets are in flight for some time, so that each end finds some.
+in_bursts() {
+	cluster_netem delay 5ms rate 4mbit && begin -c 1 -k w && repeated "$@" && cluster_netem
+}
+burst() { within "$PATIENCE" in_flight "$1" "$2"; }
+in_flight() { [ "$(peer "$1" "$2" .in_flight)" -gt 0 ]; }
+
+# unconnected NODE PEER: no connection of the node leads to the other.
+unconnected() {
+	cluster_exec "$1" ddctl -j conn |
+		jq -e "map(select(.peer_node == $2 and .error == 0)) == []" >/dev/null
+}
 
 # kill_one WHAT: kill the SERVER or LOAD of node 2.
 kill_one() {
@@ -35,118 +63,85 @@ kill_one() {
 	wait "${of[2]}" 2>/dev/null
 }
 
-# Both nodes have clients and servers, and one process of node 2 is killed repeatedly.
-senders_killed() {
-	local i
+kill_sender() { kill_one LOAD; load_at 2; }
+kill_receiver() { kill_one SERVER; serve_at 2; }
 
-	begin || return
-	load 1 2 "${ARGS[@]}"
-	for ((i = 0; i < KILLS; i++)); do
-		load 2 1 "${ARGS[@]}"
-		a_while || return
-		kill_one LOAD
-	done
-	diag "killed $KILLS times"
-	load 2 1 "${ARGS[@]}"
-	goes_on ""
+# remove NODE: the peer of that node is removed and added again, which makes another session.
+remove() {
+	local other=$((3 - $1)) before
+
+	before=$(peer "$other" "$1" .sessions)
+	burst "$1" "$other" && cluster_exec "$1" ddctl peer del "$other" &&
+		within "$PATIENCE" unconnected "$1" "$other" &&
+		cluster_exec "$1" ddctl peer add "$other" "10.9.0.$other" &&
+		within "$PATIENCE" all_up && [ "$(peer "$other" "$1" .sessions)" -gt "$before" ]
 }
 
-receivers_killed() {
-	local i
-
-	begin || return
-	load 1 2 "${ARGS[@]}"
-	load 2 1 "${ARGS[@]}"
-	for ((i = 0; i < KILLS; i++)); do
-		a_while || return
-		kill_one SERVER
-		serve 2 -c "$SLOTS" -m "$LARGEST" || return
-	done
-	diag "killed $KILLS times"
-	goes_on broken
+# The peer gets an address at which nothing answers, and its own back.
+move() {
+	burst 1 2 && cluster_exec 1 ddctl peer set 2 10.9.0.200 &&
+		within "$PATIENCE" unconnected 1 2 &&
+		cluster_exec 1 ddctl peer set 2 10.9.0.2
 }
 
-# The peer of node 2 is removed and added again, which makes another session.
-peer_again() {
-	local i before after
+# hold NODE REQUEST...: of dd_hold, which is MEM[NODE] and ends with this script.
+hold() {
+	local node=$1
 
-	begin || return
-	before=$(peer 1 2 .sessions)
-	load 1 2 "${ARGS[@]}"
-	load 2 1 "${ARGS[@]}"
-	for ((i = 0; i < RESTARTS; i++)); do
-		a_while || return
-		cluster_exec 2 ddctl peer del 1 || return
-		cluster_exec 2 ddctl peer add 1 10.9.0.1 || return
-		within "$PATIENCE" all_up || return
-	done
-	after=$(peer 1 2 .sessions)
-	diag "removed and added $RESTARTS times; sessions: $before before, $after after"
-	goes_on broken && [ $((after - before)) -ge "$RESTARTS" ]
+	shift
+	rm -f "held$node"
+	mkfifo "$HOLD/requests"
+	ip netns exec "dd$node" dd_hold <"$HOLD/requests" >"held$node" &
+	MEM[node]=$!
+	exec {fd}>"$HOLD/requests"
+	rm "$HOLD/requests"
+	printf '%s\n' "$@" >&"$fd"
+	within "$PATIENCE" answered "$node" $(($# + 1)) && ! grep error "held$node"
 }
+answered() { [ -e "held$1" ] && [ "$(wc -l <"held$1")" = "$2" ]; }
+imports() { cluster_exec 1 ddctl -j import | jq -e "$1" >/dev/null; }
 
-# The node ends with its namespace, and a new one gets its address. Every other time it
-# cannot send a BYE, as after a power failure.
+# All processes of a node are killed, its namespace ends, and a new one gets its address. Its
+# segments are imported, look-ups wait at both nodes, and it has lists and a registrar. Every other
+# time it cannot send a BYE, as after a power failure.
 reboot() {
+	hold 2 'export far 1 4' 'begin never 1' 'begin never 2' list registrar 'register far' &&
+		hold 1 'begin far 2' 'begin never 2' &&
+		within "$PATIENCE" imports 'map(.length > 0) == [true, false]' || return
 	[ $((i % 2)) = 0 ] || cut 2
-	kill_one SERVER
-	kill_one LOAD
-	ip netns del dd2 &&
-		within "$PATIENCE" port_gone &&
-		cluster_add 2 1500 && cluster_number 2 3 &&
-		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
-		serve 2 -c "$SLOTS" -m "$LARGEST" && load 2 1 "${ARGS[@]}"
+	kill -9 "${SERVER[2]}" "${LOAD[2]}" "${MEM[2]}"
+	ip netns del dd2
+	within "$PATIENCE" unconnected 1 2 &&
+		within "$PATIENCE" imports 'length == 2 and all(.[]; .error > 11)' || return
+	kill -9 "${MEM[1]}"
+	wait "${SERVER[2]}" "${LOAD[2]}" "${MEM[@]}" 2>/dev/null
+	within "$PATIENCE" port_gone && cluster_add 2 1500 && cluster_number 2 3 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 && serve_at 2 && load_at 2
 }
 # The veth pair goes with the namespace.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
 
-node_again() {
-	local i
-
-	begin || return
-	load 1 2 "${ARGS[@]}"
-	load 2 1 "${ARGS[@]}"
-	for ((i = 0; i < RESTARTS; i++)); do
-		a_while || return
-		reboot || return
-		within "$PATIENCE" all_up || return
-	done
-	diag "switched off and on $RESTARTS times"
-	diag "node 1: $(peer 1 2 '"\(.sessions) sessions, last ended by \(.reason)"')"
-	goes_on broken
-}
-
 # While a node is down, connections wait, and continue afterwards.
-node_down_and_up() {
-	local i
-
-	begin || return
-	load 1 2 "${ARGS[@]}"
-	for ((i = 0; i < RESTARTS; i++)); do
-		a_while || return
-		cluster_exec 2 ddctl node down || return
-		cluster_exec 2 ddctl node up || return
-	done
-	goes_on whole
-}
+down_and_up() { cluster_exec 2 ddctl node down && cluster_exec 2 ddctl node up; }
 
 nothing_left() {
 	local i object
 
-	for i in 1 2; do
-		for object in service conn region; do
-			within "$PATIENCE" none "$i" "$object" || return
+	for i in $(cluster_nodes); do
+		for object in service conn region segment import; do
+			[ "$(cluster_exec "$i" ddctl -j "$object" | jq length)" = 0 ] || return
 		done
 	done
 }
-none() { [ "$(cluster_exec "$1" ddctl -j "$2" | jq length)" = 0 ]; }
 
-plan 6
+plan 8
 cluster 2
-check "senders are killed" senders_killed
-check "receivers are killed" receivers_killed
-check "a peer is removed and added" peer_again
-check "a node is switched off and on" node_again
-check "a node is down for a moment" node_down_and_up
-check "nothing is left of them" nothing_left
+check "senders are killed" under_load "" "$KILLS" kill_sender
+check "receivers are killed" under_load broken "$KILLS" kill_receiver
+check "a node is switched off and on" under_load broken "$TIMES" reboot
+check "a node is down for a moment" under_load whole "$TIMES" down_and_up
+check "the peer of node 1 is removed in bursts" in_bursts broken "$TIMES" remove 1
+check "the peer of node 2 is removed in bursts" in_bursts broken "$TIMES" remove 2
+check "a peer is moved in bursts" in_bursts broken "$TIMES" move
+check "nothing is left" within "$PATIENCE" nothing_left
 finish

@@ -8,18 +8,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "traffic_end.h"
+#include "traffic.h"
 
 struct client {
 	char kind;
 	int node;
 	int dd_conn;		/* 0 if there is none */
 	uint32_t conn;
-	const struct service *service;
 	unsigned char *send, *recv;
 	uint64_t made;		/* last message composed */
 	uint64_t accepted;	/* last message sent: @made, or the one before */
@@ -39,19 +36,15 @@ static struct record *record_of(const struct client *c)
 
 static unsigned char *source(const struct client *c, uint64_t n)
 {
-	return c->send + n % c->service->slots * slot_size(c->service);
+	return c->send + n % SLOTS * slot_size();
 }
 
 static int client_connect(struct client *c)
 {
-	static const int types[128] = {
-		['r'] = DD_TYPE_RPC, ['s'] = DD_TYPE_SPLIT,
-		['w'] = DD_TYPE_STREAM, ['W'] = DD_TYPE_STREAM,
-	};
-	size_t size = block_size(c->service);
+	size_t size = block_size();
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
-		.type = types[(int)c->kind],
+		.type = c->kind == 's' ? DD_TYPE_SPLIT : DD_TYPE_STREAM,
 		.list = common_list,
 		.send = c->send,
 		.recv = c->recv,
@@ -60,7 +53,7 @@ static int client_connect(struct client *c)
 	};
 	int list, ret;
 
-	ret = dd_connect(dd, c->service->name, c->node, &attr, &list);
+	ret = dd_connect(dd, SERVICE, c->node, &attr, &list);
 	if (ret < 0)
 		return ret;
 	if (list)
@@ -72,10 +65,7 @@ static int client_connect(struct client *c)
 	record_of(c)->node = dd_node(dd);
 	c->made = c->accepted = c->clean = 0;
 	c->asked = false;
-	c->reply = (struct shadow) {
-		.block = c->recv, .copy = c->reply.copy, .size = size,
-		.slot = size,
-	};
+	c->reply.conn = 0;
 	return 0;
 }
 
@@ -98,24 +88,16 @@ static void client_lost(struct client *c, int err)
 /* Compose the next message in the send buffer. */
 static void make(struct client *c)
 {
-	size_t slot = slot_size(c->service), len = random_size(&rnd, slot - 4096);
-	uint64_t n = c->made + 1;
+	size_t len = random_size(&rnd, opt.max);
+	uint64_t n = ++c->made;
 
-	if (len < opt.min && opt.min <= slot - 4096)
+	if (len < opt.min)
 		len = opt.min;
-	if (c->kind == 'r' && len < 16)
-		len = 16;
-	pattern(shared->seed, c->conn, n, REQUEST, source(c, n), len);
+	pattern(c->conn, n, REQUEST, source(c, n), len);
 	c->meta[0] = c->conn;
 	c->meta[1] = n;
 	c->meta[2] = len;
-	c->meta[3] = n % c->service->slots * slot +
-		     next_random(&rnd) % (slot - len);
-	if (c->kind == 'r') {
-		c->meta[3] = 0;
-		memcpy(source(c, n), c->meta, 16);
-	}
-	c->made = n;
+	c->meta[3] = place(n, len, &rnd);
 }
 
 /* Overwrite sources as soon as they may be reused. True if there were any. */
@@ -131,7 +113,7 @@ static bool clean_up(struct client *c)
 		return false;
 	}
 	for (; c->clean < d.sent; any = true)
-		scribble(source(c, ++c->clean), slot_size(c->service));
+		scribble(source(c, ++c->clean), slot_size());
 	r->done = d.done;
 	return any;
 }
@@ -140,7 +122,7 @@ static bool clean_up(struct client *c)
 static bool prepare(struct client *c)
 {
 	if (c->made == c->accepted) {
-		if (c->made - c->clean >= c->service->slots)
+		if (c->made - c->clean >= SLOTS)
 			return false;
 		make(c);
 		__atomic_store_n(&record_of(c)->tried, c->made,
@@ -175,26 +157,6 @@ static void take_reply(struct client *c, const struct dd_msg *msg)
 	c->asked = false;
 	if (look(&c->reply, c->conn, r->replies + 1, REPLY, msg))
 		r->replies++;
-}
-
-static void client_call(struct client *c)
-{
-	struct dd_msg msg;
-	int ret;
-
-	clean_up(c);
-	if (!prepare(c))
-		return;
-	ret = dd_call(dd, c->dd_conn, source(c, c->made), c->meta[2], &msg,
-		      DD_RECV_SLEEP, PATIENCE);
-	if (ret == -ENOCMP)
-		return;
-	if (ret) {
-		client_lost(c, ret);
-		return;
-	}
-	c->accepted++;
-	take_reply(c, &msg);
 }
 
 /* Receive one message; true if there was one. */
@@ -235,12 +197,7 @@ static bool step(struct client *c)
 		if (!client_connect(c))
 			return true;
 		last_refused = now();
-		__atomic_fetch_add(&shared->refused, 1, __ATOMIC_RELAXED);
 		return false;
-	}
-	if (c->kind == 'r') {
-		client_call(c);
-		return true;
 	}
 	any = clean_up(c);
 	return client_send(c) || any;
@@ -274,85 +231,35 @@ static void client_finish(struct client *clients, int n, struct client *c)
 
 static void client_init(struct client *c, int node, char kind)
 {
-	size_t size;
+	size_t size = block_size();
 
 	c->node = node;
 	c->kind = kind;
-	c->service = &services[kind == 'W'];
-	size = block_size(c->service);
 	c->send = alloc(size);
-	c->recv = alloc(size);
+	c->recv = c->reply.block = alloc(size);
 	c->reply.copy = calloc(1, size);
 	if (!c->reply.copy)
 		die("no memory", 0);
 }
 
-static int load_kinds(const int *nodes, int nnodes, const char *kinds)
+int load(const int *nodes, int nnodes)
 {
-	double end = now() + opt.seconds;
 	int n = nnodes * opt.conns, i;
 	struct client *c = calloc(n, sizeof(*c));
 	bool any;
 
+	start();
 	rnd = shared->seed ^ (uint64_t)getpid() << 20;
 	for (i = 0; i < n; i++)
-		client_init(&c[i], nodes[i % nnodes],
-			    kinds[(i / nnodes + i) % strlen(kinds)]);
-	/* Connect all of them, even if only some are used. */
-	for (i = 0; i < n && opt.active; i++)
-		if (client_connect(&c[i]))
-			wrong("connection number %d is refused", i);
-	while (!stopping && (!opt.seconds || now() < end)) {
+		client_init(&c[i], nodes[i % nnodes], opt.kinds[i / nnodes % strlen(opt.kinds)]);
+	while (!stopping) {
 		any = false;
-		for (i = 0; i < (opt.active ? opt.active : n); i++)
-			any |= step(opt.active ? &c[next_random(&rnd) % n] : &c[i]);
+		for (i = 0; i < n; i++)
+			any |= step(&c[i]);
 		while (client_receive(c, n, any ? 0 : 2 * MS))
 			any = true;
 	}
 	for (i = 0; i < n; i++)
 		client_finish(c, n, &c[i]);
 	return 0;
-}
-
-/* Run the clients of type RPC, or the others. */
-static char *select_kinds(char kinds[16], bool calls)
-{
-	const char *k;
-	int n = 0;
-
-	for (k = opt.kinds; *k && n < 15; k++)
-		if ((*k == 'r') == calls)
-			kinds[n++] = *k;
-	kinds[n] = 0;
-	return kinds;
-}
-
-/* Calls block, so a process of their own makes them, which ends with this one. */
-int load(const int *nodes, int n)
-{
-	char calls[16], others[16], *kinds = others;
-	pid_t parent = getpid(), pid = -1;
-	int status = 0, ret;
-
-	select_kinds(others, false);
-	select_kinds(calls, true);
-	signal(SIGTERM, on_term);
-	if (*calls && *others)
-		pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			return 1;
-	}
-	if (*calls && (!pid || !*others))
-		kinds = calls;
-	ret = dd_open(&dd);
-	if (ret)
-		die("dd_open", ret);
-	ret = load_kinds(nodes, n, kinds);
-	if (pid > 0 && stopping)
-		kill(pid, SIGTERM);
-	if (pid > 0 && (waitpid(pid, &status, 0) != pid || status))
-		ret = 1;
-	return ret;
 }

@@ -9,15 +9,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -64,6 +60,9 @@ PROMISE(VM_46_1_VM_46_7_VM_46_8, SBL_4, memory_that_cannot_be_exported)
 	check_eq(buf_export(NULL, 8, RW(1), NULL), ERR(BadArg));
 	check_eq(buf_export(hole, 8, RW(1), NULL), ERR(BadArg));
 	check_eq(buf_export((int *)constant, 3, RW(1), NULL), ERR(BadArg));
+#ifndef OF_SBL
+	check_eq(buf_export((int *)constant, 3, RO(1), NULL), ERR(BadArg));
+#endif
 	check_eq(buf_export((int *)((char *)words + 2), 4, RW(1), NULL), ERR(BadAlignment));
 	check_eq(buf_export(words, 0, RW(1), NULL), ERR(BadSize));
 	check_eq(buf_export(words, -1, RW(1), NULL), ERR(BadSize));
@@ -133,26 +132,35 @@ PROMISE(VM_46_14, SBL_6, exporting_pins_pages)
 
 /* ---- imports ---------------------------------------------------------------------- */
 
-PROMISE(VM_35, SBL_2, a_process_is_a_node_and_a_number)
+/* A buffer belongs to a process of a node: others have the same number. */
+PROMISE(VM_34_VM_35_VM_38_VM_69, SBL_2_SBL_9, buffers_of_one_number)
 {
-	struct worker *other;
-	process_t its;
+	struct worker *others[2];
+	import_t imports[3];
+	int own = 0, *to[3];
 
 	owner_start_with(0, WORDS, RW(1));
-	check_eq(buf_unimport(imp), 0);
-	other = worker_new(THERE);
-	its = worker_do(other, job_pid, 0, 0, 0);
-	check_eq(its, worker_pid(other));
-	check_eq(worker_do(other, job_export, WORDS, WORDS, RW(1)), 0);
-	check_eq(import_number(1), 0);
-	check_eq(send_word(5, proxy), 0);
-	check_eq(buf_unimport(imp), 0);
-	check_eq(buf_import(buf_there(), its, 1, &imp, &proxy), 0);
-	check_eq(send_word(6, proxy), 0);
-	check(arrives(board, 5));
-	check(arrives(board + WORDS, 6));
-	check_eq(buf_unimport(imp), 0);
-	worker_end(other);
+	imports[2] = imp;
+	to[2] = proxy;
+	check_eq(buf_me(), getpid());
+	check_eq(buf_export(&own, 1, RW(1), NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		/* On this node too, whatever the other one is. */
+		others[i] = worker_new(i ? HERE : THERE);
+		check_eq(worker_do(others[i], job_pid, 0, 0, 0), worker_pid(others[i]));
+		check_eq(worker_do(others[i], job_export, (i + 1) * WORDS, WORDS, RW(1)), 0);
+		check_eq(buf_import(i ? buf_here() : buf_there(), worker_pid(others[i]), 1,
+				    &imports[i], &to[i]), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		check_eq(send_word(5 + i, to[i]), 0);
+		check(arrives(board + (i + 1) % 3 * WORDS, 5 + i));
+		check_eq(buf_unimport(imports[i]), 0);
+	}
+	check_eq(own, 0);
+	check_eq(buf_unexport(1), 0);
+	for (int i = 0; i < 2; i++)
+		worker_end(others[i]);
 	owner_end();
 }
 
@@ -185,7 +193,11 @@ static long job_exit_late(long importer, long b, long c)
 
 PROMISE(VM_46_16, SBL_7, an_import_ends_with_the_process)
 {
-	owner_start();
+	owner = worker_new(THERE);
+	pid = worker_pid(owner);
+	/* It does not use the interface yet. */
+	check_eq(import_number(9), ERR(NoSuchProcess));
+	worker_do(owner, job_pid, 0, 0, 0);
 	worker_begin(owner, job_exit_late, getpid(), 0, 0);
 	check_eq(import_number(9), ERR(NoSuchProcess));
 	check_eq(import_number(9), ERR(NoSuchProcess));
@@ -196,30 +208,43 @@ PROMISE(VM_46_16, SBL_7, an_import_ends_with_the_process)
 	check_eq(buf_import(buf_there(), -5, 1, &imp, &proxy), ERR(NoSuchProcess));
 }
 
-PROMISE(VM_38_VM_34, SBL_9, exports_and_imports_have_numbers_of_their_own)
+PROMISE(VM_65_VM_66, SBL_8, imports_that_are_made_later)
 {
-	static int words[4];
-	struct worker *near;
-	import_t first;
-	int *at;
+	struct request r, cancelled;
+	int code;
 
-	owner_start_with(0, WORDS, RW(1));
-	first = imp;
-	at = proxy;
-	check_eq(buf_export(words, 4, RW(1), NULL), 0);
-	/* On this node, whatever the other one is. */
-	near = worker_new(HERE);
-	check_eq(worker_do(near, job_export, WORDS, WORDS, RW(1)), 0);
-	check_eq(buf_import(buf_here(), worker_pid(near), 1, &imp, &proxy), 0);
-	check_eq(send_word(11, at), 0);
-	check_eq(send_word(12, proxy), 0);
-	check(arrives(board, 11));
-	check(arrives(board + WORDS, 12));
-	check_eq(words[0], 0);
-	check_eq(buf_unexport(1), 0);
-	check_eq(buf_unimport(first), 0);
-	worker_end(near);
-	import_end();
+	owner_start();
+	check_eq(request_new(&r, pid, 5), 0);
+	check_eq(request_new(&cancelled, pid, 6), 0);
+	check(!request_done(&r, &code));
+#ifdef OF_SBL
+	/* What names a request is no address to send to. */
+	check(r.at != cancelled.at);
+	check_eq(send_word(1, r.at), SBL_EBadProxyAddr);
+#endif
+	check_eq(worker_do(owner, job_export, 0, WORDS, RW(5)), 0);
+	check_eq(request_wait(&r), 0);
+	check_eq(r.words, WORDS);
+	check_eq(send_word(7, r.at + 3), 0);
+	check(arrives(board + 3, 7));
+	check_eq(request_end(&r), 0);
+	check(!request_done(&cancelled, &code));
+	check_eq(request_end(&cancelled), 0);
+	check(request_end(&cancelled) < 0);
+	/* One that is made at once; nothing is stored of the cancelled one. */
+	check_eq(worker_do(owner, job_export, WORDS, WORDS, RW(6)), 0);
+	check_eq(request_new(&r, pid, 6), 0);
+	check_eq(request_wait(&r), 0);
+	check_eq(request_end(&r), 0);
+#ifdef OF_SBL
+	check_eq(cancelled.words, 0);
+#endif
+	/* The process ends before its export. */
+	check_eq(request_new(&r, pid, 7), 0);
+	check(!request_done(&r, &code));
+	owner_end();
+	check_eq(request_wait(&r), ERR(NoSuchProcess));
+	check(request_end(&r) < 0);
 }
 
 #define MANY	200
@@ -315,7 +340,7 @@ PROMISE(VM_29_VM_58_VM_61, SBL_12, bounds_are_exact)
 static void note(int *where, int what)
 {
 	if (where != board + LAST || what != 0x22222222)
-		__atomic_store_n(&board[NOTED + 1], where - board, __ATOMIC_RELEASE);
+		store(&board[NOTED + 1], where - board);
 	__atomic_add_fetch(&board[NOTED], 1, __ATOMIC_RELEASE);
 }
 
@@ -339,39 +364,25 @@ static struct dd_mem *import_by_libdd(struct dd **h)
 	return mem;
 }
 
-PROMISE(VM_29_VM_42, SBL_12_SBL_21, a_hostile_importer_reaches_the_buffer_and_nothing_else)
+/* But it reaches the buffer only. */
+PROMISE(VM_42, SBL_21, notes_of_no_message_run_no_handler)
 {
-	static const struct { uint64_t offset; size_t len; } outside[] = {
-		{ SIZE, 1 }, { SIZE - 1, 2 }, { 0, SIZE + 1 }, { -1ull, 1 }, { -4ull, 8 },
-		{ 1ull << 63, 4 }, { SIZE - 4, 8 }, { -(uint64_t)FIRST * 4, 4 },
-	}, parts[] = { { 0, 0 }, { 0, 1 }, { 0, 3 }, { 5, 4 }, { 8, 6 }, { SIZE - 1, 1 }, { SIZE, 0 } };
-	static char bytes[PAGE + 64], was[PAGE + 64];
+	static const struct { uint64_t offset; size_t len; } parts[] = {
+		{ 0, 0 }, { 0, 1 }, { 0, 3 }, { 5, 4 }, { 8, 6 }, { SIZE - 1, 1 }, { SIZE, 0 },
+	};
+	static char bytes[PAGE];
 	struct dd_mem *mem;
 	struct dd *h;
 
 	owner_start();
 	memset(board, 0x11, 2 * PAGE);
 	memset(bytes, 0x22, sizeof(bytes));
-	memcpy(was, bytes, sizeof(bytes));
 	check_eq(worker_do(owner, job_export_noted, 0, 0, 0), 0);
 	mem = import_by_libdd(&h);
-	for (size_t i = 0; mem && i < sizeof(outside) / sizeof(outside[0]); i++) {
-		const uint64_t offset = outside[i].offset;
-		const size_t len = outside[i].len;
-
-		check_eq(dd_put(mem, bytes, len, offset, 0), -ERANGE);
-		check_eq(dd_put(mem, bytes, len, offset, DD_PUT_NOTIFY), -ERANGE);
-		check_eq(dd_put_async(mem, bytes, len, offset, DD_PUT_COPY, 0), -ERANGE);
-		check_eq(dd_get(mem, bytes, len, offset), -ERANGE);
-	}
-	check(!memcmp(bytes, was, sizeof(bytes)));
-	/* Notes that no message makes: they run no handler. */
 	for (size_t i = 0; mem && i < sizeof(parts) / sizeof(parts[0]); i++)
 		check_eq(dd_put(mem, bytes, parts[i].len, parts[i].offset, DD_PUT_NOTIFY), 0);
-	if (mem) {
-		check_eq(dd_note(mem, bytes, 64), 0);
-		check_eq(dd_put(mem, bytes, SIZE, 0, DD_PUT_NOTIFY), 0);
-	}
+	check(mem && !dd_note(mem, bytes, 64));
+	check(mem && !dd_put(mem, bytes, SIZE, 0, DD_PUT_NOTIFY));
 	check(arrives(board + NOTED, 1));
 	check_eq(board[NOTED + 1], 0);
 	for (int i = 0; i < 2 * WORDS; i++)
@@ -382,24 +393,32 @@ PROMISE(VM_29_VM_42, SBL_12_SBL_21, a_hostile_importer_reaches_the_buffer_and_no
 
 /* ---- sending ----------------------------------------------------------------------- */
 
-PROMISE(VM_31, SBL_13, from_any_memory_that_can_be_read)
+/* VMMC's fetched words go to any memory that can be written. */
+PROMISE(VM_31_VM_62, SBL_13, from_any_memory_that_can_be_read)
 {
-	int *heap = malloc(sizeof(constant)), stack[3], zero[3] = { 0 };
-	int *shared = file_words(PROT_READ, MAP_SHARED);
+	int *heap = malloc(sizeof(constant)), stack[3];
+	int *file = file_words(PROT_READ, MAP_SHARED);
+	int *shared = file_words(PROT_READ | PROT_WRITE, MAP_SHARED);
 	int *private = file_words(PROT_READ | PROT_WRITE, MAP_PRIVATE);
-	const int *sources[] = { constant, heap, stack, shared, private, NULL };
+	int *places[] = { (int *)constant, file, heap, stack, shared, private, board + 4 * WORDS };
 
 	owner_start_with(0, WORDS, RW(1));
-	sources[5] = board + 4 * WORDS;
-	memcpy(heap, constant, sizeof(constant));
-	memcpy(stack, constant, sizeof(constant));
-	memcpy(board + 4 * WORDS, constant, sizeof(constant));
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-		check_eq(buf_send(sources[i], proxy + 1, 3), 0);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		/* The first two are read-only. */
+		if (i > 1)
+			memcpy(places[i], constant, sizeof(constant));
+		memset(board, 0, PAGE);
+		check_eq(buf_send(places[i], proxy + 1, 3), 0);
 		check(buf_arrive(constant, proxy + 1, board + 1, 3));
-		check_eq(buf_send(zero, proxy + 1, 3), 0);
-		check(arrives(board + 3, 0));
+#ifndef OF_SBL
+		if (i < 2)
+			continue;
+		memset(places[i], 0, sizeof(constant));
+		check_eq(vmmc_GetData(places[i], proxy + 1, 3), vmmc_Success);
+		check(!memcmp(places[i], constant, sizeof(constant)));
+#endif
 	}
+	munmap(file, PAGE);
 	munmap(shared, PAGE);
 	munmap(private, PAGE);
 	free(heap);
@@ -449,6 +468,13 @@ PROMISE(VM_46_1_VM_46_6_VM_46_7, SBL_13, addresses_and_sizes_that_are_not_valid)
 	check_eq(buf_send(words, low + WORDS - 1, 2), ERR(BadProxyAddr));
 	check_eq(buf_send(words, low + WORDS, 1), ERR(BadProxyAddr));
 	check_eq(buf_send(words, low, 2 * WORDS + 1), ERR(BadProxyAddr));
+#ifndef OF_SBL
+	check_eq(vmmc_GetData(odd, proxy, 1), vmmcErr_BadAlignment);
+	check_eq(vmmc_GetData(words, (int *)((char *)proxy + 2), 1), vmmcErr_BadAlignment);
+	check_eq(vmmc_GetData(words, proxy, 0), vmmcErr_BadSize);
+	check_eq(vmmc_GetData(words, words + 1, 1), vmmcErr_BadProxyAddr);
+	check_eq(vmmc_GetData(words, low + WORDS - 1, 2), vmmcErr_BadProxyAddr);
+#endif
 	/* From addresses without memory, also after a good message. VMMC may send SIGSEGV instead. */
 	check_eq(send_word(1, proxy), 0);
 #ifndef OF_SBL
@@ -468,42 +494,40 @@ PROMISE(VM_46_1_VM_46_6_VM_46_7, SBL_13, addresses_and_sizes_that_are_not_valid)
 	import_end();
 }
 
-/*
- * In strict mode, a thread is killed by any system call but that which ends it. The kernel
- * of User-Mode Linux does not have that mode.
- */
-static void *silent_requests(void *arg)
+/* Messages to an import of this process, and what waits for them. */
+static long job_send_many(long times, long b, long c)
 {
 	static int words[2 * WORDS];
-	bool good = true;
+	int ret = send_word(0, proxy);
 
-	if (!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) || errno == EINVAL) {
-		for (int i = 0; i < 100; i++) {
-			good = good && !buf_send(words, proxy, 16) &&
-			       !buf_send(words + 1, proxy + 1, 999) &&
-			       !buf_send(words, proxy, 2 * WORDS) && !buf_settle(proxy + 3);
-			buf_block();
-			good = good && buf_unblock() > 0;
-		}
-		__atomic_store_n((bool *)arg, good, __ATOMIC_RELAXED);
+	/* The first one may need a system call. */
+	raise(SIGUSR1);
+	for (; times > 0 && !ret; times--) {
+		ret = buf_send(words, proxy, 16) || buf_send(words + 1, proxy + 1, 999) ||
+		      buf_send(words, proxy, 2 * WORDS) || buf_settle(proxy + 3);
+		buf_block();
+		ret = ret || buf_unblock() <= 0;
 	}
-	syscall(SYS_exit, 0);
-	return NULL;
+	raise(SIGUSR2);
+	return ret;
+}
+
+static long job_import(long node, long of, long id)
+{
+	return buf_import(node, of, id, &imp, &proxy);
 }
 
 PROMISE(VM_89, SBL_13_SBL_30, no_system_call)
 {
-	bool silent = false;
-	pthread_t t;
+	struct worker *w;
 
 	owner_start_with(0, 2 * WORDS, RW(1));
-	/* The first one may need one. */
-	check_eq(send_word(0, proxy), 0);
-	if (!far) {
-		check_eq(pthread_create(&t, NULL, silent_requests, &silent), 0);
-		check_eq(pthread_join(t, NULL), 0);
-		check(silent);
-	}
+	w = worker_new(HERE);
+	check_eq(worker_do(w, job_import, buf_there(), pid, 1), 0);
+	if (!far)
+		check_eq(worker_syscalls(w, job_send_many, 100, 0, 0),
+			 worker_syscalls(w, job_send_many, 1, 0, 0));
+	worker_end(w);
 	import_end();
 }
 
@@ -526,11 +550,11 @@ PROMISE(VM_33, SBL_15, the_receiver_need_not_run)
 static long job_follow(long a, long b, long c)
 {
 	for (int n = 1; n <= ROUNDS; n++) {
-		while (__atomic_load_n(&board[FLAG], __ATOMIC_ACQUIRE) < n)
+		while (load(&board[FLAG]) < n)
 			sched_yield();
 		if (board[0] < n || board[BULK / 2] < n || board[BULK - 1] < n)
 			return n;
-		__atomic_store_n(&board[DONE], n, __ATOMIC_RELEASE);
+		store(&board[DONE], n);
 	}
 	return 0;
 }
@@ -564,7 +588,7 @@ PROMISE(VM_32, SBL_13, in_order_over_all_buffers)
 		for (int i = 0; i < BULK; i++)
 			bulk[i] = n;
 		/* The next round may not overwrite what the owner has not looked at. */
-		while (__atomic_load_n(&board[DONE], __ATOMIC_ACQUIRE) < n - 1)
+		while (load(&board[DONE]) < n - 1)
 			sched_yield();
 		check_eq(send_bulk(bulk, to, n), 0);
 		check_eq(buf_send(bulk, to, n % 3 ? BULK : 64), 0);
@@ -589,6 +613,9 @@ PROMISE(VM_88, SBL_27, unimport_ends_the_link)
 	check_eq(buf_unimport(imp), 0);
 	check(arrives(board, 11));
 	check_eq(send_word(12, before), ERR(BadProxyAddr));
+#ifndef OF_SBL
+	check_eq(vmmc_GetData((int[1]){ 0 }, before, 1), vmmcErr_BadProxyAddr);
+#endif
 	check(buf_unimport(old) < 0);
 	check_eq(import_number(1), 0);
 	check_eq(send_word(22, proxy), 0);
@@ -615,4 +642,46 @@ PROMISE(VM_87_VM_46_4, SBL_28, unexport_breaks_all_links)
 	check_eq(import_number(1), 0);
 	check_eq(worker_result(owner), 0);
 	import_end();
+}
+
+/* ---- codes ---------------------------------------------------------------------------- */
+
+static int code;
+static const char *text;
+
+static void say_code(void)
+{
+	buf_error(code, text);
+}
+
+PROMISE(VM_57_VM_46_5_VM_46_10_VM_46_23_VM_46_9, SBL_29, codes_have_texts)
+{
+	static const int codes[] = { 0, ERR(BadAlignment), ERR(BufAlreadyExists), ERR(BadIbufState),
+		ERR(BadRbufState), ERR(BadProxyAddr), ERR(BadSize), ERR(BadArg), ERR(NotImplemented),
+		ERR(BlockedNotifications), ERR(NoPhysDestSpace), ERR(NoVirtDestSpace), ERR(NoMem),
+		ERR(NoSuchNode), ERR(NoSuchProcess), ERR(NotInHandler), ERR(OverlappedBufs),
+		ERR(Permission),
+#ifndef OF_SBL
+		vmmcErr_BadProxyExtension, vmmcErr_UnblockedNotifications, vmmcErr_InProgress,
+		vmmcErr_NoSuchError, vmmcErr_BadAsyncHandle, vmmcErr_StateHandle, vmmcErr_NoParent,
+#endif
+	}, unknown[] = { 1, -25, -99, -0x7fffffff - 1 };
+	const size_t n = sizeof(codes) / sizeof(codes[0]);
+	static char line[26][100], other[100];
+
+	text = "here";
+	for (size_t i = 0; i <= n; i++) {
+		code = i < n ? codes[i] : unknown[0];
+		said(say_code, line[i], sizeof(line[i]));
+		check(!strncmp(line[i], "here: ", 6) && strlen(line[i]) > 12);
+		check_eq(line[i][strlen(line[i]) - 1], '\n');
+		for (size_t j = 0; j < i; j++)
+			check(strcmp(line[i], line[j]));
+	}
+	text = NULL;
+	for (size_t i = 1; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		code = unknown[i];
+		said(say_code, other, sizeof(other));
+		check(!strcmp(strchr(other, ':'), strchr(line[n], ':')));
+	}
 }

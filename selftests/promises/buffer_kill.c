@@ -9,6 +9,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,11 +23,7 @@ static int rounds(void)
 	return n ? atoi(n) : 200;
 }
 
-bool is_end(int code)
-{
-	return code == ERR(BadIbufState) || code == ERR(NoSuchProcess) || code == ERR(NoSuchNode);
-}
-
+int own[PAGES * WORDS] __attribute__((aligned(PAGE)));
 int words[PAGES * WORDS] __attribute__((aligned(PAGE)));
 static int handled;
 
@@ -35,15 +32,63 @@ void note(int *where, int what)
 	__atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
 }
 
+/* What an importer may get when its exporter ends. */
+static bool is_end(int code)
+{
+	return code == ERR(BadIbufState) || code == ERR(NoSuchProcess) || code == ERR(NoSuchNode);
+}
+
+/* Export number 1, use number 2 of a process, and end both. */
+static int live_once(long node, process_t of, long as)
+{
+	int code, end, *at;
+	import_t i;
+
+	code = buf_export(own, PAGES * WORDS, as, note);
+	if (!code)
+		code = buf_import(node, of, 2, &i, &at);
+	if (code)
+		return code;
+	code = use(at, rand() % 50);
+	end = buf_unimport(i);
+	code = code ? code : end;
+	return code ? code : buf_unexport(1);
+}
+
 static long job_live(long node, long of, long seed)
 {
 	int code;
 
 	srand(seed);
 	do
-		code = live_once(node, of, seed);
+		code = live_once(node, of, seed % 2 ? REDIRECTABLE(1) : RW(1));
 	while (!code);
 	return code;
+}
+
+/*
+ * Import number 1 of a process THERE without waiting for more than @steps steps, as it may never
+ * export it again, and use it. False if a code is not that of an end.
+ */
+static bool request_and_use(process_t of, int steps)
+{
+	struct request r;
+	int code;
+
+	code = request_new(&r, of, 1);
+	if (code)
+		return is_end(code);
+	while (!request_done(&r, &code)) {
+		/* It may be made, or fail, meanwhile: then it has another name, or none. */
+		if (--steps < 0)
+			return !request_end(&r) || !request_end(&r) ||
+			       (request_done(&r, &code) && is_end(code));
+		sched_yield();
+	}
+	if (code)
+		return is_end(code);
+	code = use(r.at, steps % 50);
+	return (!code || is_end(code)) && !request_end(&r);
 }
 
 static void work_for_a_while(void)

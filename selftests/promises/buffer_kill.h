@@ -11,19 +11,11 @@
 
 #define PAGES	2	/* of buffers */
 
-extern int words[PAGES * WORDS];	/* number 2 of this process, whole pages */
+/* Buffers of this process, whole pages: number 1, and number 2, which stays. */
+extern int own[PAGES * WORDS], words[PAGES * WORDS];
 void note(int *where, int what);
 
-/* What an importer may get when its exporter ends. */
-bool is_end(int code);
-
-/* The program's: export number 1, use number 2 of a process, and end both. Returns a code. */
-int live_once(long node, process_t of, int seed);
-
-/*
- * The program's: import number 1 of a process THERE without waiting for more than @steps steps, and
- * use it while there is one. False if a code is not that of an end.
- */
-bool request_and_use(process_t of, int steps);
+/* The program's: use an import for so many steps, and number 1. Returns the first code. */
+int use(int *at, int steps);
 
 #endif /* _DD_TESTS_BUFFER_KILL_H */

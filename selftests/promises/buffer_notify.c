@@ -11,88 +11,14 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "asleep.h"
-#include "buffer_notify.h"
+#include "sender.h"
 
-/* ---- jobs of the sender ------------------------------------------------------------ */
-
-import_t imported[8];
-int *at[8];
-
-long job_import(long node, long of, long id)
-{
-	return buf_import(node, of, id, &imported[id], &at[id]);
-}
-
-long job_send(long id, long span, long first)
-{
-	long offset = span >> 16, n = span & 0xffff;
-	int message[WORDS], ret;
-
-	for (long i = 0; i < n; i++)
-		message[i] = first + i;
-	ret = buf_send_notify(message, at[id] + offset, n);
-	return ret ? ret : buf_settle(at[id]);
-}
-
-static long job_send_plain(long id, long offset, long what)
-{
-	int word = what;
-
-	return buf_send(&word, at[id] + offset, 1);
-}
-
-long job_send_many(long id, long n, long first)
-{
-	int ret = 0;
-
-	for (int i = first; i < first + n && !ret; i++)
-		ret = buf_send_notify(&i, at[id], 1);
-	return ret;
-}
-
-struct worker *sender;
-
-/* ---- this process -------------------------------------------------------------------- */
-
-int words[4 * WORDS] __attribute__((aligned(PAGE)));
-_Atomic int handled;
-int *address[4096];
-int value[4096];
-
-void note(int *where, int what)
-{
-	int n = atomic_load(&handled);
-
-	address[n % 4096] = where;
-	value[n % 4096] = what;
-	atomic_store(&handled, n + 1);
-}
-
-static int wanted;
-
-static bool all_handled(void)
-{
-	return atomic_load(&handled) >= wanted;
-}
-
-bool handles_some(int n)
-{
-	wanted = n;
-	return soon(all_handled);
-}
-
-bool handles(int n)
-{
-	return handles_some(n) && atomic_load(&handled) == n;
-}
-
-/* The same; VMMC's sender has waited until they were due, and those have run before an unblock returns. */
+/* As handles(); what VMMC's sender has waited for has run before an unblock returns. */
 static bool unblock_handles(int n)
 {
 	check_eq(buf_unblock(), 1);
@@ -100,32 +26,6 @@ static bool unblock_handles(int n)
 	return atomic_load(&handled) == n;
 #endif
 	return handles(n);
-}
-
-void export_as(long as, int *buf, int n, buf_handler_t handler)
-{
-	check_eq(buf_export(buf, n, as, handler), 0);
-	check_eq(worker_do(sender, job_import, buf_here(), buf_me(), as & 255), 0);
-}
-
-void begin(void)
-{
-	sender = worker_new(THERE);
-	memset(words, 0, sizeof(words));
-	atomic_store(&handled, 0);
-}
-
-void end(int exports)
-{
-	for (int id = 1; id <= exports; id++)
-		check_eq(buf_unexport(id), 0);
-	worker_end(sender);
-}
-
-void begin_one(buf_handler_t handler)
-{
-	begin();
-	export_as(RW(1), words, WORDS, handler);
 }
 
 /* ---- handlers ---------------------------------------------------------------------------- */
@@ -155,7 +55,7 @@ PROMISE(VM_41, SBL_19, a_buffer_has_one_handler_or_none)
 	export_as(RW(2), words + WORDS, WORDS, NULL);
 	/* Neither a notification without a handler, nor a message without one, has an effect. */
 	check_eq(worker_do(sender, job_send, 2, SPAN(3, 2), 7), 0);
-	check_eq(worker_do(sender, job_send_plain, 1, 4, 8), 0);
+	check_eq(worker_do(sender, job_send_plain, 1, SPAN(4, 1), 8), 0);
 	check(arrives(words + WORDS + 4, 8));
 	check(arrives(words + 4, 8));
 	check_eq(worker_do(sender, job_send, 1, SPAN(0, 1), 9), 0);
@@ -209,7 +109,7 @@ PROMISE(VM_42, SBL_21, the_value_is_that_of_the_message)
 	end(1);
 }
 
-PROMISE(VM_43_VM_51, SBL_23, blocked_notifications_of_all_buffers_are_delivered_in_order)
+PROMISE(VM_43_VM_51_VM_86, SBL_23, blocked_notifications_of_all_buffers_are_delivered_in_order)
 {
 	begin_one(note);
 	export_as(RW(2), words + WORDS, WORDS, note);
@@ -234,7 +134,7 @@ PROMISE(VM_43, SBL_23, the_queue_is_finite_and_the_sender_waits)
 	begin_one(note);
 	buf_block();
 	worker_begin(sender, job_send_many, 1, 3 * WINDOW, 0);
-	while (__atomic_load_n(&words[0], __ATOMIC_ACQUIRE) < WINDOW - 1)
+	while (load(&words[0]) < WINDOW - 1)
 		sched_yield();
 	while (!asleep_in(worker_pid(sender), SYS_ioctl))
 		usleep(1000);
@@ -248,19 +148,6 @@ PROMISE(VM_43, SBL_23, the_queue_is_finite_and_the_sender_waits)
 }
 
 /* ---- blocking ------------------------------------------------------------------------ */
-
-PROMISE(VM_52, SBL_24, unblock_undoes_one_block)
-{
-	begin();
-	check_eq(buf_unblock(), 1);
-	for (int i = 0; i < 3; i++)
-		buf_block();
-	check_eq(buf_unblock(), 0);
-	check_eq(buf_unblock(), 0);
-	check_eq(buf_unblock(), 1);
-	check_eq(buf_unblock(), 1);
-	end(0);
-}
 
 static int loops, loop_end, pair;
 
@@ -284,13 +171,14 @@ static void loop(int *where, int what)
 	note(where, loops);
 }
 
-PROMISE(VM_53, SBL_24_SBL_25, the_unconditional_loop_ends)
+/* An unblock undoes one block; without one it returns 1. */
+PROMISE(VM_52_VM_53, SBL_24_SBL_25, the_unconditional_loop_ends)
 {
 	begin_one(loop);
 	for (int level = 0; level < 4; level++) {
 		for (int i = 0; i < level; i++)
 			buf_block();
-		check(unconditional() > 0);
+		check_eq(unconditional(), 1);
 		check_eq(loops, level ? level - 1 : 0);
 		check_eq(worker_do(sender, job_send_many, 1, 1, level), 0);
 		check(handles(level + 1));
@@ -312,7 +200,7 @@ static void slow(int *where, int what)
 	if (depth > atomic_load(&deepest))
 		atomic_store(&deepest, depth);
 	if (!what)
-		while (__atomic_load_n(&words[0], __ATOMIC_ACQUIRE) < 9)
+		while (load(&words[0]) < 9)
 			sched_yield();
 	note(where, what);
 	atomic_fetch_sub(&nested, 1);
@@ -404,25 +292,10 @@ PROMISE(VM_90, SBL_30, a_handler_interrupts_the_process)
 /* ---- two processes that notify each other ----------------------------------------------- */
 
 #define FLOOD	(5 * WINDOW)
-#define BACK	(8 * WORDS)
-
-import_t back;
-int *back_at;
-
-static long job_export_back(long a, long b, long c)
-{
-	return buf_export(board, BACK, RW(1), note);
-}
 
 static long job_handled(long a, long b, long c)
 {
 	return atomic_load(&handled);
-}
-
-void begin_back(void)
-{
-	check_eq(worker_do(sender, job_export_back, 0, 0, 0), 0);
-	check_eq(buf_import(buf_there(), worker_pid(sender), 1, &back, &back_at), 0);
 }
 
 /* Both windows are full while both send: handlers run while a send waits. */
@@ -458,15 +331,6 @@ static void flood_back(int *where, int what)
 	note(where, what);
 }
 
-static long job_block(long block, long b, long c)
-{
-	if (block)
-		buf_block();
-	else
-		buf_unblock();
-	return 0;
-}
-
 PROMISE(VM_46_11, SBL_26, a_handler_does_not_wait_for_a_process_that_blocks)
 {
 	begin_one(flood_back);
@@ -480,8 +344,70 @@ PROMISE(VM_46_11, SBL_26, a_handler_does_not_wait_for_a_process_that_blocks)
 #ifndef OF_SBL
 		check_eq(answer_of_get, vmmcErr_BlockedNotifications);
 #endif
-		check_eq(worker_do(sender, job_block, 0, 0, 0), 0);
+		check_eq(worker_do(sender, job_block, 0, 0, 0), 1);
 	}
 	check_eq(buf_unimport(back), 0);
 	end(1);
+}
+
+PROMISE(VM_45_VM_46_17, SBL_26_SBL_13, calls_in_a_handler)
+{
+	const int *r = result;
+
+	begin_one(calls);
+	export_as(REDIRECTABLE(2), words + WORDS, WORDS, NULL);
+	begin_back();
+	check_eq(worker_do(sender, job_send_many, 1, 1, 7), 0);
+	check(handles(1));
+	for (; *r != ALLOWED; r++)
+		check_eq(*r, 0);
+	for (r++; *r != REFUSED; r++)
+		check_eq(*r, ERR(NotInHandler));
+	check_eq(buf_unimport(back), 0);
+	end(2);
+}
+
+/* ---- children ---------------------------------------------------------------------------- */
+
+static int child(const void *unused)
+{
+	int word = 6, *to;
+	import_t i;
+
+	alarm(60);
+	check_eq(buf_me(), getpid());
+	check_eq(buf_unexport(1), ERR(BadRbufState));
+	check_eq(buf_send(&word, back_at, 1), ERR(BadProxyAddr));
+	check(buf_unimport(back) < 0);
+	/* Its parent has blocked notifications. */
+	check_eq(buf_unblock(), 1);
+	atomic_store(&handled, 0);
+	check_eq(buf_export(words, 8, RW(1), note), 0);
+	check_eq(buf_import(buf_here(), getpid(), 1, &i, &to), 0);
+	check_eq(buf_send_notify(&word, to, 1), 0);
+	check(handles(1));
+	check_eq(value[0], 6);
+	return 0;
+}
+
+static long job_fork(long a, long b, long c)
+{
+	int ret;
+
+	if (!back_at && (buf_export(words, 8, RW(1), note) ||
+			 buf_import(buf_here(), buf_me(), 1, &back, &back_at)))
+		return -1;
+	buf_block();
+	ret = in_child(child, NULL);
+	buf_unblock();
+	return ret ? ret : buf_send((int[]){ 1 }, back_at, 1);
+}
+
+PROMISE(VM_90, SBL_2, a_child_of_fork_has_its_own)
+{
+	begin();
+	back_at = NULL;
+	for (int i = 0; i < 2; i++)
+		check_eq(worker_do(sender, job_fork, 0, 0, 0), 0);
+	end(0);
 }

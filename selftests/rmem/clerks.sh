@@ -33,7 +33,6 @@ at() {
 }
 
 if [ "$nodes" != 1 ]; then
-	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
 	if ! cluster_up "$nodes" || ! cluster_peers "$nodes"; then
 		echo "Bail out! no cluster of $nodes nodes"
 		exit 1

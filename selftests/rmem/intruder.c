@@ -54,7 +54,7 @@ static int join(int type)
  * calls: for each line OPERATION HANDLE OFFSET [TEXT] print the error, the bytes, a handle that
  * was found, and the error of an earlier write.
  */
-static int do_calls(void)
+static int do_calls(char **argv)
 {
 	int conn = join(DD_TYPE_RPC), n;
 	char line[512], text[256];
@@ -84,7 +84,7 @@ static int do_calls(void)
  * scribble: requests that are overwritten while the clerk serves them, and replies that are not
  * consumed, until a signal.
  */
-static void __attribute__((noreturn)) do_scribble(void)
+static int __attribute__((noreturn)) do_scribble(char **argv)
 {
 	int conn = join(DD_TYPE_STREAM), ret;
 	size_t at, len;
@@ -244,23 +244,24 @@ static int do_stray(char **argv)
 	return result != RM_SUCCESS;
 }
 
+static const struct {
+	const char *name;
+	int arguments;		/* at least */
+	int (*run)(char **arguments);
+} modes[] = {
+	{ "calls", 0, do_calls }, { "scribble", 0, do_scribble }, { "forge", 0, do_forge },
+	{ "fill", 0, do_fill }, { "rogue", 1, do_rogue }, { "left", 3, do_left },
+	{ "stray", 1, do_stray },
+};
+
 int main(int argc, char **argv)
 {
+	size_t i;
+
 	must(getrandom(noise, sizeof(noise), GRND_INSECURE) == sizeof(noise), "random");
-	if (argc > 1 && !strcmp(argv[1], "calls"))
-		return do_calls();
-	if (argc > 1 && !strcmp(argv[1], "scribble"))
-		do_scribble();
-	if (argc > 1 && !strcmp(argv[1], "forge"))
-		return do_forge(argv + 2);
-	if (argc > 1 && !strcmp(argv[1], "fill"))
-		return do_fill(argv + 2);
-	if (argc > 2 && !strcmp(argv[1], "rogue"))
-		return do_rogue(argv + 2);
-	if (argc > 4 && !strcmp(argv[1], "left"))
-		return do_left(argv + 2);
-	if (argc > 2 && !strcmp(argv[1], "stray"))
-		return do_stray(argv + 2);
+	for (i = 0; argc > 1 && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (!strcmp(argv[1], modes[i].name) && argc > modes[i].arguments + 1)
+			return modes[i].run(argv + 2);
 	printf("usage: intruder calls|scribble|forge|fill|rogue|left|stray ...\n");
 	return 2;
 }

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +24,7 @@
 /* Behind the memory of the tests: what does not fit into three arguments of a job. */
 struct args {
 	char name[128];
-	int rights, policy;
+	int rights;
 	struct rm_note note;
 };
 
@@ -41,27 +40,19 @@ int owner_node(void)
 	return far ? 2 : -1;
 }
 
-int own_node(void)
+ssize_t import_size(const char *name, int node, int flags)
 {
-	struct dd *h;
-	int node;
+	ssize_t size;
+	rm_desc_t rd;
 
-	check_eq(dd_open(&h), 0);
-	node = dd_node(h);
-	dd_shutdown(h);
-	return node;
+	if (rm_import(name, node, flags, &rd))
+		return -errno;
+	size = rm_size(rd);
+	check_eq(rm_unimport(rd), 0);
+	return size;
 }
 
 /* ---- jobs of the owner ----------------------------------------------------------------- */
-
-static long job_limit(long bytes, long b, long c)
-{
-	struct rlimit l;
-
-	getrlimit(RLIMIT_MEMLOCK, &l);
-	l.rlim_cur = bytes ? (rlim_t)bytes : l.rlim_max;
-	return setrlimit(RLIMIT_MEMLOCK, &l);
-}
 
 static long job_end(long a, long b, long c)
 {
@@ -69,17 +60,12 @@ static long job_end(long a, long b, long c)
 		rm_revoke(i);
 		rm_unimport(i);
 	}
-	return job_limit(0, 0, 0);
+	return 0;
 }
 
-static long job_export(long offset, long len, long c)
+static long job_export(long offset, long len, long policy)
 {
-	return rm_export(args()->name, shared + offset, len, args()->rights, args()->policy);
-}
-
-static long job_revoke(long seg, long b, long c)
-{
-	return rm_revoke(seg);
+	return rm_export(args()->name, shared + offset, len, args()->rights, policy);
 }
 
 static long job_grant(long seg, long node, long uid)
@@ -87,19 +73,20 @@ static long job_grant(long seg, long node, long uid)
 	return rm_grant(seg, node, uid, args()->rights);
 }
 
-static long job_policy(long seg, long policy, long c)
+static long job_control(long call, long seg, long value)
 {
-	return rm_policy(seg, policy);
-}
-
-static long job_inhibit(long seg, long on, long c)
-{
-	return rm_inhibit(seg, on);
-}
-
-static long job_pin(long seg, long pin, long c)
-{
-	return pin ? rm_pin(seg) : rm_unpin(seg);
+	switch (call) {
+	case REVOKE:
+		return rm_revoke(seg);
+	case PIN:
+		return rm_pin(seg);
+	case UNPIN:
+		return rm_unpin(seg);
+	case POLICY:
+		return rm_policy(seg, value);
+	default:
+		return rm_inhibit(seg, value);
+	}
 }
 
 static long job_import(long node, long flags, long c)
@@ -191,50 +178,18 @@ rm_seg_t owner_export(const char *name, size_t offset, size_t len, int rights, i
 {
 	snprintf(args()->name, sizeof(args()->name), "%s", name);
 	args()->rights = rights;
-	args()->policy = policy;
-	return worker_do(owner, job_export, offset, len, 0);
+	return worker_do(owner, job_export, offset, len, policy);
 }
 
-int owner_revoke(rm_seg_t seg)
+int owner_control(enum owner_call call, rm_seg_t seg, int value)
 {
-	return worker_do(owner, job_revoke, seg, 0, 0);
+	return worker_do(owner, job_control, call, seg, value);
 }
 
 int owner_grant(rm_seg_t seg, int node, int uid, int rights)
 {
 	args()->rights = rights;
 	return worker_do(owner, job_grant, seg, node, uid);
-}
-
-int owner_policy(rm_seg_t seg, int policy)
-{
-	return worker_do(owner, job_policy, seg, policy, 0);
-}
-
-int owner_inhibit(rm_seg_t seg, int on)
-{
-	return worker_do(owner, job_inhibit, seg, on, 0);
-}
-
-int owner_pin(rm_seg_t seg)
-{
-	return worker_do(owner, job_pin, seg, 1, 0);
-}
-
-int owner_unpin(rm_seg_t seg)
-{
-	return worker_do(owner, job_pin, seg, 0, 0);
-}
-
-static int noted(int ret, struct rm_note *note)
-{
-	*note = args()->note;
-	return ret;
-}
-
-int owner_note(rm_seg_t seg, struct rm_note *note)
-{
-	return noted(worker_do(owner, job_note, seg, 0, 0), note);
 }
 
 void owner_read(rm_seg_t seg)
@@ -244,7 +199,16 @@ void owner_read(rm_seg_t seg)
 
 int owner_noted(struct rm_note *note)
 {
-	return noted(worker_result(owner), note);
+	int ret = worker_result(owner);
+
+	*note = args()->note;
+	return ret;
+}
+
+int owner_note(rm_seg_t seg, struct rm_note *note)
+{
+	worker_begin(owner, job_note, seg, 0, 0);
+	return owner_noted(note);
 }
 
 rm_desc_t owner_import(const char *name, int node, int flags)
@@ -257,11 +221,6 @@ int owner_write(rm_desc_t rd, size_t offset, uint32_t value, int notify)
 {
 	args()->rights = value;
 	return worker_do(owner, job_write, rd, offset, notify);
-}
-
-int owner_limit(size_t bytes)
-{
-	return worker_do(owner, job_limit, bytes, 0, 0);
 }
 
 int owner_forge(void)

@@ -7,16 +7,25 @@
 #ifndef _RMEM_OWNER_H
 #define _RMEM_OWNER_H
 
+#include <errno.h>
+
 #include "rmem.h"
-#include "worker.h"
+#include "common.h"
 
 /* Memory that this process and the owner share; the owner exports parts of it. */
 #define shared	((char *)board)
 #define SHARED	(64 * PAGE)
 
-int owner_node(void);
+#define OWN_NODE	1
+int owner_node(void);	/* as a hint for imports */
 
-int own_node(void);
+#define check_errno(call, error) do {	\
+	check_eq(call, -1);		\
+	check_eq(errno, error);		\
+} while (0)
+
+/* Import a segment and give it up: its size, or a negative errno. */
+ssize_t import_size(const char *name, int node, int flags);
 
 #define STRANGER_UID	BOB
 
@@ -33,21 +42,20 @@ void owner_end(void);
 
 /* Calls that the owner makes: results are those of the calls, and errno. */
 rm_seg_t owner_export(const char *name, size_t offset, size_t len, int rights, int policy);
-int owner_revoke(rm_seg_t seg);
 int owner_grant(rm_seg_t seg, int node, int uid, int rights);
-int owner_policy(rm_seg_t seg, int policy);
-int owner_inhibit(rm_seg_t seg, int on);
-int owner_pin(rm_seg_t seg);
-int owner_unpin(rm_seg_t seg);
+enum owner_call { REVOKE, PIN, UNPIN, POLICY, INHIBIT };
+int owner_control(enum owner_call call, rm_seg_t seg, int value);
+#define owner_revoke(seg)		owner_control(REVOKE, seg, 0)
+#define owner_pin(seg)			owner_control(PIN, seg, 0)
+#define owner_unpin(seg)		owner_control(UNPIN, seg, 0)
+#define owner_policy(seg, policy)	owner_control(POLICY, seg, policy)
+#define owner_inhibit(seg, on)		owner_control(INHIBIT, seg, on)
 
 /* Returns the descriptor. */
 rm_desc_t owner_import(const char *name, int node, int flags);
 
 /* Write a word and wait until that is done. */
 int owner_write(rm_desc_t rd, size_t offset, uint32_t value, int notify);
-
-/* RLIMIT_MEMLOCK; 0: no limit */
-int owner_limit(size_t bytes);
 
 /* The next note of a segment: 1; 0 if there is none. */
 int owner_note(rm_seg_t seg, struct rm_note *note);

@@ -9,12 +9,9 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "dd_mem.h"
 #include "owner.h"
@@ -28,30 +25,25 @@ static rm_seg_t seg, own;
 static rm_desc_t rd;
 static char *local;
 
-static double now(void)
+static void fenced(int ret)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1e9 + t.tv_nsec;
+	check_eq(ret, 0);
+	check_eq(rm_fence(rd, -1), 0);
 }
 
 static void write_state(void)
 {
-	check_eq(rm_write(rd, 0, 40, 0), 0);
-	check_eq(rm_fence(rd, -1), 0);
+	fenced(rm_write(rd, 0, 40, 0));
 }
 
 static void read_state(void)
 {
-	check_eq(rm_read(rd, 0, 40, own, 0, 0), 0);
-	check_eq(rm_fence(rd, -1), 0);
+	fenced(rm_read(rd, 0, 40, own, 0, 0));
 }
 
 static void swap(void)
 {
-	check_eq(rm_cas(rd, 0, own, 0, 1, 2), 0);
-	check_eq(rm_fence(rd, -1), 0);
+	fenced(rm_cas(rd, 0, own, 0, 1, 2));
 }
 
 /* Until the owner, which slept, has read the note. */
@@ -132,15 +124,15 @@ static void export_collided(void)
 
 static double mean(void (*run)(void))
 {
-	double begin;
+	long begin;
 	int i;
 
 	for (i = 0; i < ROUNDS / 10; i++)
 		run();
-	begin = now();
+	begin = now_ns();
 	for (i = 0; i < ROUNDS; i++)
 		run();
-	return (now() - begin) / ROUNDS;
+	return (double)(now_ns() - begin) / ROUNDS;
 }
 
 /* By operation, and bytes or collisions. */

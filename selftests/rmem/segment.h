@@ -9,11 +9,6 @@
 
 #include "owner.h"
 
-#define check_errno(call, error) do {	\
-	check_eq(call, -1);		\
-	check_eq(errno, error);		\
-} while (0)
-
 extern rm_seg_t seg;	/* of the owner: all of @shared */
 extern rm_desc_t rd;	/* its descriptor */
 extern rm_seg_t own;	/* of this process */
@@ -23,6 +18,9 @@ extern struct rm_note note;
 /* Rights and policy of @seg. */
 void begin(int rights, int policy);
 void end(void);
+
+/* The same, and a descriptor of the owner for @own, which has the name "own" and this policy. */
+rm_desc_t begin_reverse(int policy);
 
 /* The result of an operation, or of its fence. It may find others under way. */
 int fenced(int ret);

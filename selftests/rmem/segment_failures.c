@@ -6,42 +6,18 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "registry.h"
 #include "segment.h"
 
-TEST(RM_27_generations_count_up)
+/* Those of names have 64 bits, which never wrap. */
+TEST(RM_27_RM_28_RM_29_generations_count_up_slowly)
 {
-	uint32_t generation;
+	uint32_t first, growth;
 	rm_desc_t old;
-
-	begin(RM_ALL, RM_ALWAYS);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	generation = note.generation;
-	check_eq(owner_revoke(seg), 0);
-	seg = owner_export("seg", 0, SHARED, RM_ALL, RM_ALWAYS);
-	check(seg >= 0);
-	old = rd;
-	/* The descriptor of the former segment is of no use for the new one. */
-	shared[0] = 'n';
-	check_errno(rm_write(old, 0, 4, 0), ESTALE);
-	check_eq(shared[0], 'n');
-	check_eq(rm_import("seg", owner_node(), RM_LOOKUP, &rd), 0);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	check((int32_t)(note.generation - generation) > 0);
-	check_eq(rm_unimport(old), 0);
-	end();
-}
-
-/* 64 bits that grow by a few for an export never wrap. */
-TEST(RM_28_generations_grow_slowly)
-{
-	uint32_t first;
 	int i;
 
 	begin(RM_ALL, RM_ALWAYS);
@@ -54,31 +30,22 @@ TEST(RM_28_generations_grow_slowly)
 		seg = owner_export("seg", 0, SHARED, RM_ALL, RM_ALWAYS);
 		check(seg >= 0);
 	}
-	check_eq(rm_unimport(rd), 0);
+	/* The descriptor of the first segment is of no use for the last one. */
+	old = rd;
+	strcpy(shared, "new");
+	check_errno(rm_write(old, 0, 4, 0), ESTALE);
+	check_errno(rm_read(old, 0, 4, own, 0, 0), ESTALE);
+	check(!strcmp(shared, "new"));
+	/* Although the clerk has cached the name of the first one. */
 	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
+	check(!strcmp(local, "new"));
 	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
 	check_eq(owner_note(seg, &note), 1);
 	/* Other processes export, too. */
-	check(note.generation - first >= 100 && note.generation - first < 100000);
-	end();
-}
-
-TEST(RM_29_a_stale_read_ends_and_the_name_is_imported_again)
-{
-	begin(RM_ALL, RM_NEVER);
-	check_eq(owner_revoke(seg), 0);
-	seg = owner_export("seg", PAGE, PAGE, RM_ALL, RM_NEVER);
-	check(seg >= 0);
-	if (rm_read(rd, 0, 4, own, 0, 0) == 0)
-		check_errno(rm_fence(rd, 5000), ESTALE);
-	else
-		check_eq(errno, ESTALE);
-	check_eq(rm_unimport(rd), 0);
-	/* Although the clerk has cached the name of the old segment. */
-	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
-	strcpy(shared + PAGE, "new");
-	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
-	check(!strcmp(local, "new"));
+	growth = note.generation - first;
+	check(growth >= 100 && growth < 100000);
+	check_eq(rm_unimport(old), 0);
 	end();
 }
 
@@ -101,73 +68,57 @@ TEST(RM_30_failures_are_detected)
 	end();
 }
 
-#define BLOCK	(16 * PAGE)
-#define BYTES	(BLOCK / PAGE)
-
-/* Blocks with one byte value each, as fast as possible, until they are refused. */
-static void *write_blocks(void *error)
+/* In a child: which call is wrong. They open no handle of the child. */
+static int use_parents(const void *unused)
 {
-	int i, ret;
+	struct rm_refused refused;
+	const int results[] = {
+		rm_fd(own), rm_policy(own, RM_NEVER), rm_inhibit(own, 1), rm_grant(own, -1, 1, RM_READ),
+		rm_unpin(own), rm_pin(own), rm_refused(own, &refused), rm_revoke(own), rm_revoke(own),
+		rm_size(rd), rm_write(rd, 0, 4, 0), rm_read(rd, 0, 4, own, 0, 0),
+		rm_cas(rd, 0, own, 0, 0, 1), rm_fence(rd, 0), rm_unimport(rd), rm_unimport(rd),
+	};
+	size_t i;
 
-	for (i = 0;; i++) {
-		ret = rm_write_block(rd, 0, local + i % 4 * BLOCK, BLOCK, 0);
-		if (!ret || errno == EAGAIN)
-			continue;
-		*(int *)error = errno;
-		rm_fence(rd, -1);
-		return NULL;
-	}
+	for (i = 0; i < sizeof(results) / sizeof(results[0]); i++)
+		if (results[i] != -1)
+			return i + 1;
+	return errno == ESTALE ? 0 : 100;
 }
 
-/* The last block may have been stored in part: whole words of it. */
-static bool words_whole(const char *p)
+/* After that, the child uses what is its own. */
+static int use_both(const void *unused)
 {
-	int i;
+	int wrong = use_parents(NULL);
+	rm_desc_t mine;
 
-	for (i = 0; i < BLOCK; i += 4)
-		if (p[i] != p[i + 1] || p[i] != p[i + 2] || p[i] != p[i + 3])
-			return false;
-	return true;
+	if (wrong)
+		return wrong;
+	return rm_import("seg", owner_node(), 0, &mine) || rm_write_block(mine, 8, "child", 6, 0) ||
+	       rm_fence(mine, -1) ? 101 : 0;
 }
 
-/* When the call of the owner has returned, nothing lands any more. */
-static void end_in_a_block(int round, int (*how)(void))
+static int revoke_parents(const void *unused)
 {
-	static char copy[SHARED];
-	int error = 0, i;
-	pthread_t thread;
+	return rm_revoke(own) != -1 || errno != ESTALE;
+}
 
-	begin(RM_ALL, RM_NEVER);
-	for (i = 0; i < 4; i++)
-		memset(local + i * BLOCK, i + 1, BLOCK);
-	check_eq(pthread_create(&thread, NULL, write_blocks, &error), 0);
-	while (!*(volatile char *)(shared + round % BYTES * PAGE))
-		;
-	check_eq(how(), 0);
-	memcpy(copy, shared, SHARED);
-	check(words_whole(copy));
-	pthread_join(thread, NULL);
-	check_eq(error, ESTALE);
-	check(!memcmp(copy, shared, SHARED));
+TEST(children_cannot_use_what_is_their_parents)
+{
+	int fd;
+
+	begin_reverse(RM_ALWAYS);
+	fd = rm_fd(own);
+	check_eq(in_child(use_both, NULL), 0);
+	check(!strcmp(shared + 8, "child"));
+	check_eq(fenced(rm_read(rd, 8, 6, own, 0, 0)), 0);
+	check(!strcmp(local, "child"));
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	/* Nor while the segment is not pinned. */
+	check_eq(rm_unpin(own), 0);
+	check_eq(in_child(revoke_parents, NULL), 0);
+	check_eq(rm_pin(own), 0);
 	end();
-}
-
-static int end_by_revoke(void)
-{
-	return owner_revoke(seg);
-}
-
-static int end_by_unpin(void)
-{
-	return owner_unpin(seg);
-}
-
-TEST(RM_4_a_segment_is_revoked_in_a_block)
-{
-	int i;
-
-	for (i = 0; i < 8; i++)
-		end_in_a_block(2 * i, i % 4 == 3 ? end_by_unpin : end_by_revoke);
 }
 
 TEST(bad_exports)

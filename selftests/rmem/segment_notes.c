@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/select.h>
 #include <unistd.h>
@@ -17,11 +17,17 @@
 #include "asleep.h"
 #include "segment.h"
 
-static int ready(int fd, int ms)
+static int ready(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	return poll(&p, 1, ms);
+	return poll(&p, 1, 0);
+}
+
+/* Wait for the next note of this process. */
+static void read_note(int fd)
+{
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
 }
 
 TEST(RM_16_RM_22_only_notification_wakes)
@@ -35,24 +41,24 @@ TEST(RM_16_RM_22_only_notification_wakes)
 	strcpy(shared, "data");
 	check_eq(fenced(rm_read(rd, 0, 5, own, 40, 0)), 0);
 	check(!strcmp(local + 40, "data"));
-	check_eq(ready(fd, 0), 0);
+	check_eq(ready(fd), 0);
 	check_eq(fenced(rm_write(rd, 0, 40, 0)), 0);
 	check_eq(owner_note(seg, &note), 0);
 
 	strcpy(shared, "more");
 	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	read_note(fd);
 	check(!strcmp(local + 80, "more"));
 	check_eq(note.segment, own);
 	check_eq(note.type, RM_DONE);
 	check_eq(note.op, RM_OP_READ);
 	check_eq(note.count, 5);
 	check_eq(note.generation, 0);
-	check_eq(ready(fd, 0), 0);
+	check_eq(ready(fd), 0);
 	/* Operations keep their order, whichever notify. */
 	check_eq(fenced(rm_write_block(rd, 0, "last", 5, 0)), 0);
 	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	read_note(fd);
 	check(!strcmp(local + 80, "last"));
 	end();
 }
@@ -71,7 +77,7 @@ TEST(RM_21_1_RM_21_3_policies_always_and_conditional)
 	check_eq(note.op, RM_OP_WRITE);
 	check_eq(note.type, RM_ARRIVED);
 	check_eq(note.segment, seg);
-	check_eq(note.node, own_node());
+	check_eq(note.node, OWN_NODE);
 	check_eq(owner_note(seg, &note), 0);
 
 	check_eq(owner_policy(seg, RM_ALWAYS), 0);
@@ -87,13 +93,13 @@ TEST(RM_21_1_RM_21_3_policies_always_and_conditional)
 	check_errno(owner_policy(seg, 3), EINVAL);
 
 	/* The same at the segment that takes data and results. */
-	check_eq(ready(fd, 0), 0);
+	check_eq(ready(fd), 0);
 	check_eq(rm_policy(own, RM_ALWAYS), 0);
 	check_eq(rm_cas(rd, 0, own, 0, 1, 2), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	read_note(fd);
 	check_eq(note.op, RM_OP_CAS);
 	check_eq(rm_read(rd, 0, 4, own, 0, 0), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	read_note(fd);
 	check_eq(note.op, RM_OP_READ);
 	end();
 }
@@ -106,7 +112,7 @@ TEST(RM_21_2_policy_never)
 	check_eq(owner_note(seg, &note), 0);
 	check_eq(rm_policy(own, RM_NEVER), 0);
 	check_eq(fenced(rm_read(rd, 0, 4, own, 0, RM_NOTIFY)), 0);
-	check_eq(ready(rm_fd(own), 0), 0);
+	check_eq(ready(rm_fd(own)), 0);
 	end();
 }
 
@@ -150,21 +156,6 @@ TEST(RM_23_unread_notes_are_limited)
 	end();
 }
 
-/* The owner writes to a segment of this process, and notifies: its descriptor. */
-static rm_desc_t reverse(int *fd)
-{
-	rm_desc_t d;
-
-	begin(RM_ALL, RM_CONDITIONAL);
-	check_eq(rm_revoke(own), 0);
-	own = rm_export("own", local, SHARED, RM_ALL, RM_CONDITIONAL);
-	check(own >= 0);
-	*fd = rm_fd(own);
-	d = owner_import("own", far ? own_node() : -1, RM_WRITE);
-	check(d >= 0);
-	return d;
-}
-
 TEST(RM_24_1_RM_24_2_RM_24_3_select_and_read)
 {
 	struct timeval never = { 0 };
@@ -172,7 +163,8 @@ TEST(RM_24_1_RM_24_2_RM_24_3_select_and_read)
 	fd_set set;
 	int fd;
 
-	d = reverse(&fd);
+	d = begin_reverse(RM_CONDITIONAL);
+	fd = rm_fd(own);
 	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	check_errno(read(fd, &note, sizeof(note)), EAGAIN);
 	FD_ZERO(&set);
@@ -185,7 +177,7 @@ TEST(RM_24_1_RM_24_2_RM_24_3_select_and_read)
 	check_eq(owner_write(d, 4, 6, RM_NOTIFY), 0);
 	FD_SET(fd, &set);
 	check_eq(select(fd + 1, &set, NULL, NULL, NULL), 1);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	read_note(fd);
 	check_eq(note.offset, 4);
 	check_eq(note.type, RM_ARRIVED);
 	check_eq(((uint32_t *)local)[1], 6);
@@ -211,7 +203,8 @@ TEST(RM_24_4_RM_24_5_RM_25_signals)
 	size_t i;
 	int fd;
 
-	d = reverse(&fd);
+	d = begin_reverse(RM_CONDITIONAL);
+	fd = rm_fd(own);
 	for (i = 0; i < 2; i++) {
 		signals = 0;
 		from_fd = -1;
@@ -224,7 +217,7 @@ TEST(RM_24_4_RM_24_5_RM_25_signals)
 		check_eq(owner_write(d, 4, 6, RM_NOTIFY), 0);
 		while (!signals)
 			usleep(1000);
-		check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+		read_note(fd);
 		check_eq(note.type, RM_ARRIVED);
 		check(!numbers[i] || from_fd == fd);
 
@@ -232,7 +225,7 @@ TEST(RM_24_4_RM_24_5_RM_25_signals)
 		check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
 		while (!signals)
 			usleep(1000);
-		check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+		read_note(fd);
 		check_eq(note.type, RM_DONE);
 
 		/* Without O_ASYNC there is none. */
@@ -246,22 +239,20 @@ TEST(RM_24_4_RM_24_5_RM_25_signals)
 	end();
 }
 
-static int threads(pid_t pid)
+static bool one_thread(pid_t pid)
 {
-	char text[4096], *p;
+	char line[64];
 
-	read_proc(pid, "status", text, sizeof(text));
-	p = strstr(text, "Threads:");
-	return p ? atoi(p + 8) : 0;
+	snprintf(line, sizeof(line), "grep -q '^Threads:.1$' /proc/%d/status", pid);
+	return !run(line);
 }
 
 TEST(RM_26_no_thread_for_transfers)
 {
 	begin(RM_ALL, RM_CONDITIONAL);
 	check_eq(fenced(rm_write(rd, 0, 40, RM_NOTIFY)), 0);
-	check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
-	check_eq(rm_fence(rd, -1), 0);
-	check_eq(threads(getpid()), 1);
-	check_eq(threads(owner_pid()), 1);
+	check_eq(fenced(rm_read(rd, 0, 8, own, 0, RM_NOTIFY)), 0);
+	check(one_thread(getpid()));
+	check(one_thread(owner_pid()));
 	end();
 }

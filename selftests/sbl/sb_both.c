@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "buffers.h"
 #include "vmmc.h"
@@ -21,12 +20,12 @@ static Int32 memory[2 * WORDS] __attribute__((aligned(PAGE)));
 
 static void sbl_note(Int32 *where, Int32 what)
 {
-	__atomic_store_n(&board[COUNTS], what, __ATOMIC_RELEASE);
+	store(&board[COUNTS], what);
 }
 
 static void vmmc_note(int32 *where, int32 what)
 {
-	__atomic_store_n(&board[COUNTS + 1], what, __ATOMIC_RELEASE);
+	store(&board[COUNTS + 1], what);
 }
 
 /* One number for a buffer of each library. */
@@ -39,42 +38,33 @@ static long job_export_both(long a, long b, long c)
 				  VMMC_PERM_ANY, &e);
 }
 
-static vmmc_node_t vmmc_node_there(void)
-{
-	vmmc_node_t node = vmmc_MyNode();
-
-	if (far)
-		node.number = atoi(getenv("DDP_PEER_NODE"));
-	return node;
-}
-
 static long job_follow(long a, long b, long c)
 {
 	for (Int32 n = 1; n <= ROUNDS; n++) {
 		Int32 *flag = n % 2 ? board + READY : board;
 
-		while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < n)
+		while (load(flag) < n)
 			sched_yield();
 		if (board[n % 2 ? WORDS - 1 : READY + WORDS - 1] < n)
 			return n;
-		__atomic_store_n(&board[DONE], n, __ATOMIC_RELEASE);
+		store(&board[DONE], n);
 	}
 	return 0;
 }
 
 TEST(SBL_9_SBL_13_with_VMMC)
 {
+	vmmc_node_t there = vmmc_MyNode();
 	vmmc_imphandle_t h;
 	int32 *at;
 	uint32 n;
-	int m;
 
-	owner = worker_new(THERE);
-	memset(board, 0, BOARD * 4);
+	owner_start();
 	check_eq(worker_do(owner, job_export_both, 0, 0, 0), 0);
-	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owner), 1, &proxy, &m), SBL_Success);
-	check_eq(vmmc_ImportRecvBuf(vmmc_node_there(), worker_pid(owner), 1, &h, &at, &n),
-		 vmmc_Success);
+	check_eq(import_number(1), SBL_Success);
+	if (far)
+		there.number = atoi(getenv("DDP_PEER_NODE"));
+	check_eq(vmmc_ImportRecvBuf(there, pid, 1, &h, &at, &n), vmmc_Success);
 	/* Addresses of one library are none of the other. */
 	check_eq(vmmc_SendData(memory, proxy, 1), vmmcErr_BadProxyAddr);
 	check_eq(SBL_SendMsg(memory, at, 1), SBL_EBadProxyAddr);
@@ -91,7 +81,7 @@ TEST(SBL_9_SBL_13_with_VMMC)
 			check_eq(vmmc_SendData(&i, at + WORDS - 1, 1), vmmc_Success);
 			check_eq(SBL_SendMsg(&i, proxy, 1), SBL_Success);
 		}
-		while (__atomic_load_n(&board[DONE], __ATOMIC_ACQUIRE) < i - 1)
+		while (load(&board[DONE]) < i - 1)
 			sched_yield();
 	}
 	check_eq(worker_result(owner), 0);
@@ -103,17 +93,16 @@ TEST(SBL_9_SBL_13_with_VMMC)
 	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 	check_eq(vmmc_SendData(memory, at, 1), vmmc_Success);
 	check_eq(vmmc_UnimportRecvBuf(h), vmmc_Success);
-	worker_end(owner);
+	owner_end();
 }
 
 TEST(SBL_4_SBL_16_mappings_and_exports_of_VMMC)
 {
 	vmmc_exphandle_t e;
-	int m;
 
-	owner = worker_new(THERE);
+	owner_start();
 	check_eq(worker_do(owner, job_export_both, 0, 0, 0), 0);
-	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(owner), 1, &proxy, &m), SBL_Success);
+	check_eq(import_number(1), SBL_Success);
 	check_eq(vmmc_ExportRecvBuf(memory + 5, 9, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e),
 		 vmmc_Success);
 	/* Its pages would not be those that importers write to. */
@@ -124,5 +113,5 @@ TEST(SBL_4_SBL_16_mappings_and_exports_of_VMMC)
 	check(arrives(board + 1, 3));
 	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 	check_eq(vmmc_UnexportRecvBuf(e), vmmc_Success);
-	worker_end(owner);
+	owner_end();
 }

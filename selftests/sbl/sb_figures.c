@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * sb_figures.c - SBL: what deliberate and automatic update cost
+ * sb_figures.c - SBL: what deliberate and automatic update cost; VMMC: what a notification costs
  *
  * On one node, where this process sees when a word arrives. Times are printed, not judged.
  *
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "dd_mem.h"
@@ -25,21 +24,22 @@
 
 static Int32 *memory;			/* mapped to the buffer */
 
+static Int32 *pages_new(int pages, int sharing)
+{
+	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+}
+
 static void begin(int pages)
 {
-	owner = worker_new(HERE);
-	memset(board, 0, BOARD * 4);
-	memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	check_eq(worker_do(owner, job_export, 0, pages * WORDS, 1), SBL_Success);
-	check_eq(SBL_ImportRecvBuf(SBL_MyNode(), worker_pid(owner), 1, &proxy, &nwords), SBL_Success);
+	memory = pages_new(pages, MAP_PRIVATE);
+	owner_start_with(0, pages * WORDS, 1);
 	check_eq(SBL_Map(memory, proxy, pages * WORDS, 0), SBL_Success);
 }
 
 static void end(int pages)
 {
-	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
+	import_end();
 	munmap(memory, pages * PAGE);
-	worker_end(owner);
 }
 
 static int by_length(const void *a, const void *b)
@@ -57,24 +57,10 @@ static void print(const char *what, long *ns, int n)
 	       ns[0] / 1000., ns[n - 1] / 1000.);
 }
 
-static void store(Int32 *word, Int32 value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
 static void arrived(const Int32 *word, Int32 value)
 {
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+	while (load(word) != value)
 		sched_yield();
-}
-
-static long stores_ns(volatile Int32 *words, long n)
-{
-	long start = now_ns();
-
-	for (long i = 0; i < n; i++)
-		words[i % 64] = i;
-	return now_ns() - start;
 }
 
 /* ---- instructions, in a worker --------------------------------------------------- */
@@ -84,7 +70,7 @@ static Int32 mapped[WORDS] __attribute__((aligned(PAGE)));
 static Int32 message[16];
 static int32 *at;
 
-enum { SBL, SBL_MAPPED, VMMC };
+enum { SBL, VMMC };
 
 /* A buffer of each library, of the worker itself. */
 static long job_setup(long a, long b, long c)
@@ -99,22 +85,24 @@ static long job_setup(long a, long b, long c)
 	       vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &i, &at, &n);
 }
 
-static long job_map(long a, long b, long c)
+static int call(int library)
 {
-	int ret = SBL_Map(mapped, proxy, WORDS, 0);
-
-	return ret ? ret : SBL_SendMsg(message, proxy, 16);
+	return library == VMMC ? vmmc_SendData(message, at, 16) : SBL_SendMsg(message, proxy, 16);
 }
 
-static long job_call(long kind, long times, long c)
+static long job_map(long a, long b, long c)
+{
+	return SBL_Map(mapped, proxy, WORDS, 0);
+}
+
+static long job_call(long library, long times, long c)
 {
 	/* The first one is of another library than the latest, or needs the kernel. */
-	int ret = kind == VMMC ? vmmc_SendData(message, at, 16) : SBL_SendMsg(message, proxy, 16);
+	int ret = call(library);
 
 	raise(SIGUSR1);
 	while (times-- > 0 && !ret)
-		ret = kind == VMMC ? vmmc_SendData(message, at, 16) :
-				     SBL_SendMsg(message, proxy, 16);
+		ret = call(library);
 	raise(SIGUSR2);
 	return ret;
 }
@@ -133,7 +121,7 @@ TEST(SBL_30_instructions_of_a_message)
 	vmmc = cost(w, VMMC);
 	sbl = cost(w, SBL);
 	check_eq(worker_do(w, job_map, 0, 0, 0), 0);
-	with = cost(w, SBL_MAPPED);
+	with = cost(w, SBL);
 	printf("# 64 bytes: vmmc_SendData %ld instructions, SBL_SendMsg %ld, with a mapping %ld\n",
 	       vmmc, sbl, with);
 	check(sbl <= vmmc + 20);
@@ -143,53 +131,34 @@ TEST(SBL_30_instructions_of_a_message)
 
 /* ---- times ------------------------------------------------------------------------------ */
 
+static long stores_ns(volatile Int32 *words)
+{
+	long start = now_ns();
+
+	for (long i = 0; i < 10000; i++)
+		words[i % 64] = i;
+	return now_ns() - start;
+}
+
 /* The shortest of many series; the kinds take turns. */
 TEST(SBL_30_a_store_to_a_mapped_word)
 {
-	Int32 *plain = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	Int32 *plain = pages_new(1, MAP_PRIVATE);
 	long best[2] = { 1l << 40, 1l << 40 }, ns;
 
 	begin(1);
 	for (int i = 0; i < TIMES; i++) {
 		/* The first store makes the page writable, until the next update. */
-		stores_ns(memory, 1);
-		ns = stores_ns(memory, 10000);
-		best[0] = ns < best[0] ? ns : best[0];
-		ns = stores_ns(plain, 10000);
-		best[1] = ns < best[1] ? ns : best[1];
+		store(memory, i);
+		for (int kind = 0; kind < 2; kind++) {
+			ns = stores_ns(kind ? plain : memory);
+			best[kind] = ns < best[kind] ? ns : best[kind];
+		}
 	}
 	printf("# 10000 stores to mapped words: %.2f us, to others: %.2f us\n", best[0] / 1000.,
 	       best[1] / 1000.);
 	check(best[0] < 2 * best[1]);
 	munmap(plain, PAGE);
-	end(1);
-}
-
-TEST(SBL_30_the_first_store_after_an_update)
-{
-	volatile Int32 *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	static long first[TIMES], fault[TIMES];
-	long start;
-
-	begin(1);
-	shared[0] = 1;
-	for (int i = 0; i < TIMES; i++) {
-		store(memory + 1, i + 1);
-		/* A message brings the update. */
-		check_eq(SBL_SendMsg(&(Int32){ i + 1 }, proxy, 1), SBL_Success);
-		start = now_ns();
-		store(memory + 2, i + 1);
-		first[i] = now_ns() - start;
-		/* A page fault that finds a page. */
-		madvise((void *)shared, PAGE, MADV_DONTNEED);
-		start = now_ns();
-		shared[0] = i;
-		fault[i] = now_ns() - start;
-	}
-	print("the first store after an update", first, TIMES);
-	print("a page fault of shared memory", fault, TIMES);
-	munmap((void *)shared, PAGE);
 	end(1);
 }
 
@@ -205,11 +174,10 @@ static long touch_ns(volatile Int32 *pages)
 	return (now_ns() - start) / SOME;
 }
 
-/* Pages as those of a mapping, but no thread waits for a store. */
+/* Pages as those of a mapping, but no thread waits for a store; page faults that find pages. */
 TEST(SBL_30_a_first_store_that_wakes_no_thread)
 {
-	Int32 *shared = mmap(NULL, SOME * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			     -1, 0);
+	Int32 *shared = pages_new(SOME, MAP_SHARED);
 	static long first[TIMES], fault[TIMES], fetch[TIMES];
 	uint64_t stored;
 	long start;
@@ -236,42 +204,46 @@ TEST(SBL_30_a_first_store_that_wakes_no_thread)
 	check_eq(dd_shutdown(h), 0);
 }
 
-TEST(SBL_30_from_a_store_to_its_arrival)
+/* From a call of @act, with a number, until a process sees the number in @word. */
+static void measure(const char *what, int times, void (*act)(Int32 n), const Int32 *word)
 {
 	static long ns[TIMES];
+	static Int32 n;
+	long start;
+
+	for (int i = 0; i < times; i++) {
+		start = now_ns();
+		act(++n);
+		arrived(word, n);
+		ns[i] = now_ns() - start;
+	}
+	print(what, ns, times);
+}
+
+static void send_word(Int32 n)
+{
+	check_eq(SBL_SendMsg(&n, proxy + 2, 1), SBL_Success);
+}
+
+TEST(SBL_30_a_word)
+{
+	static long first[TIMES], arrival[TIMES];
 	long start;
 
 	begin(1);
 	for (int i = 0; i < TIMES; i++) {
+		/* Most stores find the thread of the library asleep. */
 		usleep(rand() % 3000);
 		start = now_ns();
 		store(memory + 1, i + 1);
+		first[i] = now_ns() - start;
 		arrived(board + 1, i + 1);
-		ns[i] = now_ns() - start;
+		arrival[i] = now_ns() - start;
 	}
-	print("a store arrives after", ns, TIMES);
-	for (int i = 0; i < TIMES; i++) {
-		start = now_ns();
-		store(memory + 1, -i - 1);
-		arrived(board + 1, -i - 1);
-		ns[i] = now_ns() - start;
-	}
-	print("one of many arrives after", ns, TIMES);
-	for (int i = 0; i < TIMES; i++) {
-		start = now_ns();
-		check_eq(SBL_SendMsg(&(Int32){ i + 1 }, proxy + 2, 1), SBL_Success);
-		arrived(board + 2, i + 1);
-		ns[i] = now_ns() - start;
-	}
-	print("a message of a word, with a mapping", ns, TIMES);
+	print("the first store after an update", first, TIMES);
+	print("a store arrives after", arrival, TIMES);
 	check_eq(SBL_Unmap(memory), SBL_Success);
-	for (int i = 0; i < TIMES; i++) {
-		start = now_ns();
-		check_eq(SBL_SendMsg(&(Int32){ -i - 1 }, proxy + 2, 1), SBL_Success);
-		arrived(board + 2, -i - 1);
-		ns[i] = now_ns() - start;
-	}
-	print("a message of a word", ns, TIMES);
+	measure("a message of a word", TIMES, send_word, board + 2);
 	end(1);
 }
 
@@ -300,4 +272,65 @@ TEST(SBL_30_a_mebibyte)
 	print("a MiB by automatic update", stored, 20);
 	print("a MiB by deliberate update", sent, 20);
 	end(PAGES);
+}
+
+/* ---- a notification beside a signal ------------------------------------------------------ */
+
+enum { SEEN, WANTED, OVER };	/* words of the board */
+
+static void notified(int32 *where, int32 what)
+{
+	store(board + SEEN, what);
+}
+
+static void signalled(int sig)
+{
+	store(board + SEEN, load(board + WANTED));
+}
+
+static long job_export_noted(long a, long b, long c)
+{
+	vmmc_exphandle_t e;
+
+	signal(SIGUSR1, signalled);
+	return vmmc_ExportRecvBuf(page[1], WORDS, 1, notified, BUF_READWRITE, VMMC_PERM_ANY, &e);
+}
+
+/* Until it is interrupted for the last time. */
+static long job_compute(long a, long b, long c)
+{
+	while (!load(board + OVER))
+		;
+	return 0;
+}
+
+static void notify(Int32 n)
+{
+	check_eq(vmmc_SendDataNotify(&n, at, 1), vmmc_Success);
+}
+
+static void kill_owner(Int32 n)
+{
+	store(board + WANTED, n);
+	worker_signal(owner, SIGUSR1);
+}
+
+/* Until the handler runs, in a process that computes. */
+TEST(a_notification_of_VMMC_beside_a_signal)
+{
+	/* With one processor, each takes a turn of the scheduler. */
+	const int times = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? TIMES : 10;
+	vmmc_imphandle_t h;
+	uint32 n;
+
+	owner_start();
+	check_eq(worker_do(owner, job_export_noted, 0, 0, 0), 0);
+	check_eq(vmmc_ImportRecvBuf(vmmc_MyNode(), pid, 1, &h, &at, &n), 0);
+	worker_begin(owner, job_compute, 0, 0, 0);
+	measure("the handler of a notification runs after", times, notify, board + SEEN);
+	measure("the handler of a signal runs after", times, kill_owner, board + SEEN);
+	store(board + OVER, 1);
+	check_eq(worker_result(owner), 0);
+	worker_end(owner);
+	check_eq(vmmc_UnimportRecvBuf(h), vmmc_Success);
 }

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "buffers.h"
@@ -20,11 +18,6 @@
 #define CHILDREN	60
 
 static Int32 memory[PAGES * WORDS] __attribute__((aligned(PAGE)));
-
-static void store(Int32 *word, Int32 value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
 
 static void begin_mapped(void)
 {
@@ -40,61 +33,20 @@ static void end_mapped(void)
 	import_end();
 }
 
-/* The status of a child. */
-static int child_status(int (*child)(void))
+static int child_stores(const void *unused)
 {
-	int status = -1;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		alarm(60);
-		_exit(child());
-	}
-	check_eq(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static Int32 noted[WORDS] __attribute__((aligned(PAGE)));
-static Int32 notes;
-
-static void note(Int32 *where, Int32 what)
-{
-	__atomic_store_n(&notes, where - noted + what, __ATOMIC_RELEASE);
-}
-
-/* The child's own notifications. */
-static bool child_is_notified(void)
-{
-	Int32 *at;
-	int n;
-
-	return !SBL_ExportRecvBuf(noted, WORDS, 2, note, 0) &&
-	       !SBL_ImportRecvBuf(SBL_MyNode(), SBL_MySquid(), 2, &at, &n) &&
-	       !SBL_SendMsgWithNotify(&(Int32){ 30 }, at + 4, 1) && arrives(&notes, 34);
-}
-
-static int child_stores(void)
-{
-	Int32 word = 1;
-
-	if (memory[3] != 3 || memory[WORDS + 3] != 4 || memory[PAGES * WORDS - 1] != 5)
-		return 1;
+	alarm(60);
+	check(memory[3] == 3 && memory[WORDS + 3] == 4 && memory[PAGES * WORDS - 1] == 5);
 	for (int i = 0; i < PAGES * WORDS; i++)
 		store(memory + i, -1);
-	if (SBL_Unmap(memory) != SBL_EBadArg || SBL_SendMsg(&word, proxy, 1) != SBL_EBadProxyAddr ||
-	    SBL_UnimportRecvBuf(proxy) != SBL_EBadProxyAddr)
-		return 2;
+	check_eq(SBL_Unmap(memory), SBL_EBadArg);
 	/* Memory of the child's own, which can be mapped. */
-	if (SBL_ExportRecvBuf(board + 10 * WORDS, WORDS, 1, NULL, 0) ||
-	    SBL_ImportRecvBuf(SBL_MyNode(), SBL_MySquid(), 1, &proxy, &nwords) ||
-	    SBL_Map(memory, proxy, WORDS, 0))
-		return 3;
+	check_eq(SBL_ExportRecvBuf(board + 10 * WORDS, WORDS, 1, NULL, 0), SBL_Success);
+	check_eq(buf_import(buf_here(), buf_me(), 1, &imp, &proxy), SBL_Success);
+	check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_Success);
 	store(memory + 9, 99);
-	if (!arrives(board + 10 * WORDS + 9, 99))
-		return 4;
-	return child_is_notified() ? 0 : 5;
+	check(arrives(board + 10 * WORDS + 9, 99));
+	return 0;
 }
 
 TEST(SBL_16_a_child_of_fork_has_a_copy)
@@ -104,7 +56,7 @@ TEST(SBL_16_a_child_of_fork_has_a_copy)
 		store(memory + 3, 3);
 		store(memory + WORDS + 3, 4);
 		store(memory + PAGES * WORDS - 1, 5);
-		check_eq(child_status(child_stores), 0);
+		check_eq(in_child(child_stores, NULL), 0);
 		check_eq(memory[0], turn);
 		/* The parent's mapping goes on. */
 		store(memory, turn + 1);
@@ -115,7 +67,7 @@ TEST(SBL_16_a_child_of_fork_has_a_copy)
 	end_mapped();
 }
 
-static int child_executes(void)
+static int child_executes(const void *unused)
 {
 	execl("/bin/true", "true", NULL);
 	return 1;
@@ -134,7 +86,7 @@ static void *storing(void *arg)
 }
 
 /* Words that are stored together. */
-static int child_compares(void)
+static int child_compares(const void *unused)
 {
 	Int32 sum = 0;
 
@@ -154,7 +106,7 @@ TEST(SBL_16_children_under_load)
 	for (long t = 0; t < 2; t++)
 		check_eq(pthread_create(&threads[t], NULL, storing, (void *)(2 * t + 100)), 0);
 	for (int i = 0; i < CHILDREN && !test_failed; i++) {
-		check_eq(child_status(i % 2 ? child_executes : child_compares), 0);
+		check_eq(in_child(i % 2 ? child_executes : child_compares, NULL), 0);
 		check_eq(SBL_SendMsg(&(Int32){ i }, proxy + 7, 1), SBL_Success);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);

@@ -14,7 +14,6 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dd_mem.h"
@@ -23,17 +22,6 @@
 #define STOP	(101 * WORDS)	/* word of the board */
 
 static Int32 memory[2 * WORDS] __attribute__((aligned(PAGE)));
-
-static void store(Int32 *word, Int32 value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
-}
-
-static void begin(void)
-{
-	owner_start();
-	memset(memory, 0, sizeof(memory));
-}
 
 /* ---- importers that send all the time -------------------------------------------------- */
 
@@ -83,20 +71,13 @@ static long job_flood(long squid, long offset, long node)
 	return ret;
 }
 
-static long job_open(long a, long b, long c)
-{
-	return SBL_ExportRecvBuf(board, WORDS, 3, NULL, 0);
-}
-
 TEST(SBL_22_SBL_28_a_flood_does_not_stop_the_exporter)
 {
 	struct worker *floods[2] = { worker_new(THERE), worker_new(THERE) };
 	static Int32 other[WORDS];
 	int before;
 
-	begin();
-	check_eq(worker_do(owner, job_open, 0, 0, 0), SBL_Success);
-	check_eq(import_number(3), SBL_Success);
+	owner_start_with(0, WORDS, 3);
 	check_eq(SBL_ExportRecvBuf(buffer, WORDS, 7, in_order, 0), SBL_Success);
 	for (int i = 0; i < 2; i++)
 		worker_begin(floods[i], job_flood, SBL_MySquid(), 4 * i,
@@ -110,12 +91,6 @@ TEST(SBL_22_SBL_28_a_flood_does_not_stop_the_exporter)
 		}
 	}
 	check(arrives(board + 1, 300));
-	/* Blocked notifications stay blocked. */
-	SBL_BlockNotifications();
-	before = handled;
-	usleep(2000);
-	check_eq(handled, before);
-	check_eq(SBL_UnblockNotifications(), 1);
 	check_eq(SBL_UnexportRecvBuf(7), SBL_Success);
 	before = handled;
 	for (int i = 0; i < 2; i++) {
@@ -125,8 +100,7 @@ TEST(SBL_22_SBL_28_a_flood_does_not_stop_the_exporter)
 	check_eq(handled, before);
 	check(handled > 0);
 	check_eq(disorder, 0);
-	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
-	worker_end(owner);
+	import_end();
 }
 
 /* ---- exporters -------------------------------------------------------------------------- */
@@ -170,62 +144,71 @@ static long job_inhibit(long on, long b, long c)
 	return dd_export_inhibit(foreign, segment, on);
 }
 
-/* What is sent to an honest process does not depend on the other one. */
-static void others_go_on(Int32 *honest, Int32 n)
+/* An honest process, to whose buffer the second page of @memory is mapped. */
+static struct worker *honest;
+static Int32 *good;
+
+static void honest_start(void)
+{
+	honest = worker_new(THERE);
+	memset(board, 0, BOARD * 4);
+	check_eq(worker_do(honest, job_export, 0, WORDS, 2), SBL_Success);
+	check_eq(buf_import(buf_there(), worker_pid(honest), 2, &imp, &good), SBL_Success);
+	check_eq(SBL_Map(memory + WORDS, good, WORDS, 0), SBL_Success);
+}
+
+static void honest_end(void)
+{
+	check_eq(SBL_UnimportRecvBuf(good), SBL_Success);
+	worker_end(honest);
+}
+
+/* What is sent to the honest process does not depend on the other one. */
+static void others_go_on(Int32 n)
 {
 	store(memory + WORDS + 1, n);
 	check(arrives(board + 1, n));
-	check_eq(SBL_SendMsg(&n, honest + 2, 1), SBL_Success);
+	check_eq(SBL_SendMsg(&n, good + 2, 1), SBL_Success);
 	check(arrives(board + 2, n));
+}
+
+static void odd_start(int kind)
+{
+	owner_start();
+	check_eq(worker_do(owner, job_odd_export, kind, 0, 0), 0);
+	check_eq(import_number(1), SBL_Success);
 }
 
 TEST(SBL_13_SBL_16_exporters_that_are_no_processes_of_SBL)
 {
 	static const int sent[] = { SBL_EBadIbufState, SBL_EBadIbufState, SBL_Success, SBL_Success };
-	struct worker *honest = worker_new(THERE);
-	Int32 *good;
-	int n;
 
-	memset(board, 0, BOARD * 4);
-	check_eq(worker_do(honest, job_export, 0, WORDS, 2), SBL_Success);
-	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(honest), 2, &good, &n), SBL_Success);
-	check_eq(SBL_Map(memory + WORDS, good, WORDS, 0), SBL_Success);
+	honest_start();
 	for (int kind = 0; kind < SILENT; kind++) {
 		/* Another node finds out later that it is refused. */
 		const int code = far && kind == INHIBITED ? SBL_Success : sent[kind];
 
-		owner_start();
-		check_eq(worker_do(owner, job_odd_export, kind, 0, 0), 0);
-		check_eq(import_number(1), SBL_Success);
+		odd_start(kind);
 		check_eq(nwords, kind == SHORT ? 1 : WORDS);
 		check_eq(SBL_SendMsg(&(Int32){ 5 }, proxy, 1), code);
 		check_eq(SBL_Map(memory, proxy, 2, 0), kind == SHORT ? SBL_EBadProxyAddr : SBL_Success);
 		store(memory, 1 + kind);
-		others_go_on(good, 10 + kind);
+		others_go_on(10 + kind);
 		check_eq(SBL_Unmap(memory), kind == SHORT ? SBL_EBadArg : code);
-		check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 		check_eq(memory[0], 1 + kind);
-		worker_end(owner);
+		import_end();
 	}
-	check_eq(SBL_UnimportRecvBuf(good), SBL_Success);
-	worker_end(honest);
+	honest_end();
 }
 
 /* It lets one message through, and then reads no notes; or it refuses all of a sudden. */
 TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 {
-	struct worker *honest = worker_new(THERE);
-	Int32 *good;
-	int n, code;
+	int code;
 
-	memset(board, 0, BOARD * 4);
-	check_eq(worker_do(honest, job_export, 0, WORDS, 2), SBL_Success);
-	check_eq(SBL_ImportRecvBuf(node_there(), worker_pid(honest), 2, &good, &n), SBL_Success);
-	check_eq(SBL_Map(memory + WORDS, good, WORDS, 0), SBL_Success);
+	honest_start();
 	for (int kind = REDIRECTED; kind <= SILENT; kind += SILENT - REDIRECTED) {
-		owner_start();
-		check_eq(worker_do(owner, job_odd_export, kind, 0, 0), 0);
-		check_eq(import_number(1), SBL_Success);
+		odd_start(kind);
 		check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_Success);
 		store(memory + 1, kind);
 		while (worker_do(owner, job_word, 1, 0, 0) != kind)
@@ -235,7 +218,7 @@ TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 		for (int i = 2; i < 100; i += 2)
 			store(memory + i, 100 * kind + i);
 		for (int i = 1; i <= 20; i++)
-			others_go_on(good, 100 * kind + i);
+			others_go_on(100 * kind + i);
 		worker_end(owner);
 		code = SBL_Unmap(memory);
 		/* All may be under way to the other node. */
@@ -243,8 +226,7 @@ TEST(SBL_16_SBL_27_an_exporter_that_stops_a_mapping)
 		check_eq(memory[98], 100 * kind + 98);
 		check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 	}
-	check_eq(SBL_UnimportRecvBuf(good), SBL_Success);
-	worker_end(honest);
+	honest_end();
 }
 
 /* Map memory to that exporter, store to it, and end in one of several ways. */
@@ -295,7 +277,7 @@ TEST(SBL_16_SBL_27_an_importer_leaves_an_exporter_that_does_nothing)
 
 static long job_signals(long pid, long b, long c)
 {
-	for (long n = 0; !__atomic_load_n(&board[STOP], __ATOMIC_ACQUIRE); n++)
+	for (long n = 0; !load(&board[STOP]); n++)
 		if (kill(pid, n % 2 ? SIGURG : SIGCONT))
 			return -errno;
 	return 0;
@@ -305,9 +287,7 @@ TEST(SBL_23_SBL_26_signals_of_other_processes)
 {
 	struct worker *sender = worker_new(HERE);
 
-	begin();
-	check_eq(worker_do(owner, job_export, 0, WORDS, 1), SBL_Success);
-	check_eq(import_number(1), SBL_Success);
+	owner_start_with(0, WORDS, 1);
 	check_eq(SBL_Map(memory, proxy, WORDS, 0), SBL_Success);
 	worker_begin(sender, job_signals, getpid(), 0, 0);
 	for (int i = 1; i <= 200; i++) {
@@ -318,7 +298,6 @@ TEST(SBL_23_SBL_26_signals_of_other_processes)
 	check_eq(board[1], 200);
 	store(board + STOP, 1);
 	check_eq(worker_result(sender), 0);
-	check_eq(SBL_UnimportRecvBuf(proxy), SBL_Success);
 	worker_end(sender);
-	worker_end(owner);
+	import_end();
 }

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "buffers.h"
 
@@ -69,7 +68,8 @@ static bool round_compare(Int32 **marks, Int32 round)
 	bool same = true;
 
 	for (int o = 0; o < 2; o++) {
-		check_eq(SBL_SendMsg(&round, marks[o], 1), SBL_Success);
+		check_eq(round % 2 ? SBL_SendMsg(&round, marks[o], 1) :
+				     SBL_SendMsgWithNotify(&round, marks[o], 1), SBL_Success);
 		check(arrives(board + MARK + o * WORDS, round));
 	}
 	for (int i = 0; i < MAPPINGS && same; i++)

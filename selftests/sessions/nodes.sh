@@ -6,6 +6,7 @@
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../net/net.sh"
+DEAD=5000	# ms; tests wait for the end of silent nodes
 export TOP
 TOP=$(cd "$NET_DIR/../.." && pwd)
 declare -A HOLDER SVR
@@ -21,9 +22,14 @@ munge_start() {
 }
 munge_stop() { kill "$(cat /run/munge/munged.pid)" && within "$PATIENCE" test ! -e /run/munge/munge.socket.2; }
 
-# on NODE COMMAND...: as root. as USER NODE COMMAND...
+# on NODE COMMAND...: as root. as USER NODE COMMAND...: in the directory $WD, or in $HOLD. User-Mode
+# Linux needs a tenth of a second to start a program: nsenter also sets the user, and group dd.
+declare -A USER_ID=([alice]=1000 [bob]=1001)
+GROUP_DD=900
 on() { nsenter -t "${HOLDER[$1]}" -m -u -n -w "${@:2}"; }
-as() { nsenter -t "${HOLDER[$2]}" -m -u -n -w setpriv --reuid "$1" --regid "$1" --init-groups "${@:3}"; }
+as() {
+	nsenter -t "${HOLDER[$2]}" -m -u -n --wdns="${WD:-$HOLD}" -S "${USER_ID[$1]}" -G "$GROUP_DD" "${@:3}"
+}
 
 # node_up NUMBER: a node without a server.
 # shellcheck disable=SC2016 # the other shell expands

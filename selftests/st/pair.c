@@ -5,27 +5,20 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pair.h"
 
-unsigned char *mem;
+unsigned char *mem, *o_mem;
 st_chandle_t o_end[ENDS];
-st_mhandle_t o_mapped[1 << 12];
+static st_mhandle_t o_mapped[1 << 12];
+static struct worker *peer;
 
-#define ALICE	1000
-#define BOB	1001
-#define LIMIT	(8 << 20)
-
-static struct peer *peer;
-
-/* What a call of the other process needs beside three numbers. */
+/* What a call of the other process gets and returns beside numbers. */
 struct args {
 	st_header_t hdr;
 	unsigned char pay[ST_PAYLOAD];
@@ -33,8 +26,7 @@ struct args {
 	uint len, bufx, off;
 	int64_t count;
 	int number;
-	char host[64];
-	unsigned char bytes[32768];
+	char service[16];
 };
 
 static struct args *args(void)
@@ -42,19 +34,16 @@ static struct args *args(void)
 	return (struct args *)(peer_shm ? peer_shm->data : peer->shm->data);
 }
 
-static void memory(void)
+static unsigned char *memory(int sharing)
 {
-	mem = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
+	unsigned char *p = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS,
+				-1, 0);
+
+	if (p == MAP_FAILED)
 		abort();
 	/* A huge page of which a part is mapped counts as a whole. */
-	madvise(mem, MEMORY, MADV_NOHUGEPAGE);
-}
-
-static long job_memory(long a, long b, long c)
-{
-	memory();
-	return 0;
+	madvise(p, MEMORY, MADV_NOHUGEPAGE);
+	return p;
 }
 
 bool ordinary(void)
@@ -62,36 +51,25 @@ bool ordinary(void)
 	return getenv("ST_USER");
 }
 
-struct peer *peer_new(void)
+struct worker *peer_new(void)
 {
-	return ordinary() ? peer_start_user(BOB) : peer_start();
+	if (!mem) {
+		mem = memory(MAP_PRIVATE);
+		o_mem = memory(MAP_SHARED);
+	}
+	return worker_new_user(THERE, ordinary() ? BOB : 0);
 }
 
-/* This process is that of an ordinary user with little memory to lock. */
-static void become_ordinary(void)
+struct worker *other(void)
 {
-	const gid_t dd = 900;
-
-	if (setgroups(1, &dd) || setresgid(ALICE, ALICE, ALICE) || setresuid(ALICE, ALICE, ALICE))
-		abort();
-}
-
-struct peer *other(void)
-{
-	const struct rlimit l = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
-
 	if (!peer) {
-		if (ordinary() && setrlimit(RLIMIT_MEMLOCK, &l))
-			abort();
 		if (across_nodes() && getenv("ST_LOSSY") &&
 		    system("bash -c 'for i in 1 2; do tc -n dd$i qdisc replace dev eth0 root "
 			   "netem loss 1% ${ST_DELAY:+delay $ST_DELAY}; done'"))
 			abort();
 		peer = peer_new();
-		peer_call(peer, job_memory, 0, 0, 0);
 		if (ordinary())
-			become_ordinary();
-		memory();
+			become(ALICE);
 	}
 	return peer;
 }
@@ -106,175 +84,82 @@ const char *there(void)
 	return host;
 }
 
-/* ---- in the other process --------------------------------------------------- */
+/* ---- calls of the other process ---------------------------------------------- */
 
-static long job_create(long end, long b, long c)
+static long job_call(long call, long end, long x)
 {
-	return st_create(&o_end[end]);
-}
-
-static long job_delete(long end, long b, long c)
-{
-	return st_delete(o_end[end]);
-}
-
-static long job_set(long end, long option, long value)
-{
-	int n = value;
-
-	return st_setopt(o_end[end], option, &n);
-}
-
-static long job_get(long end, long option, long c)
-{
-	return st_getopt(o_end[end], option, &args()->number);
-}
-
-static long job_listen(long end, long port, long c)
-{
-	char service[16];
-
-	snprintf(service, sizeof(service), "%ld", port);
-	return st_listen(o_end[end], NULL, port < 0 ? NULL : service);
-}
-
-static long job_accept(long end, long b, long c)
-{
-	return st_accept(o_end[end]);
-}
-
-static long job_connect(long end, long port, long c)
-{
-	char service[16];
-
-	snprintf(service, sizeof(service), "%ld", port);
-	return st_connect(o_end[end], args()->host, service);
-}
-
-static long job_close(long end, long b, long c)
-{
-	return st_close(o_end[end]);
-}
-
-static long job_map(long end, long flags, long offset)
-{
+	st_chandle_t *c = &o_end[end];
 	struct args *a = args();
 
-	return st_map(&o_end[end], flags, mem + offset, a->len, a->bufx, -1, &o_mapped[a->bufx],
-		      &a->number);
+	switch (call) {
+	case CREATE:
+		return st_create(c);
+	case DELETE:
+		return st_delete(*c);
+	case SET:
+		return st_setopt(*c, x, &a->number);
+	case GET:
+		return st_getopt(*c, x, &a->number);
+	case LISTEN:
+		return st_listen(*c, NULL, a->service);
+	case ACCEPT:
+		return st_accept(*c);
+	case CLOSE:
+		return st_close(*c);
+	case MAP:
+		return st_map(c, x, o_mem + a->off, a->len, a->bufx, -1, &o_mapped[a->bufx],
+			      &a->number);
+	case UNMAP:
+		return st_unmap(&o_mapped[x]);
+	case TX:
+		return st_tx(c, &a->hdr, a->has_pay ? a->pay : NULL, a->len, a->bufx, a->off);
+	case RX:
+		return rx(*c, &a->hdr, a->pay, x);
+	default:
+		return st_flush(c, x, &a->count);
+	}
 }
 
-static long job_unmap(long base, long b, long c)
+long o_call(enum call call, int end, long x)
 {
-	return st_unmap(&o_mapped[base]);
+	return o_job(job_call, call, end, x);
 }
 
-static long job_tx(long end, long b, long c)
+long o_job(job_t fn, long a, long b, long c)
 {
-	struct args *a = args();
-
-	return st_tx(&o_end[end], &a->hdr, a->has_pay ? a->pay : NULL, a->len, a->bufx, a->off);
-}
-
-static long job_rx(long end, long ms, long c)
-{
-	struct args *a = args();
-
-	return rx(o_end[end], &a->hdr, a->pay, ms);
-}
-
-static long job_flush(long end, long threshold, long c)
-{
-	return st_flush(&o_end[end], threshold, &args()->count);
-}
-
-static long job_peek(long offset, long len, long c)
-{
-	memcpy(args()->bytes, mem + offset, len);
-	return 0;
-}
-
-static long job_fill(long offset, long value, long len)
-{
-	memset(mem + offset, value, len);
-	return 0;
-}
-
-/* ---- in this process --------------------------------------------------------- */
-
-long o_job(peer_fn fn, long a, long b, long c)
-{
-	return peer_call(other(), fn, a, b, c);
-}
-
-long o_create(int end)
-{
-	return o_job(job_create, end, 0, 0);
-}
-
-long o_delete(int end)
-{
-	return o_job(job_delete, end, 0, 0);
+	return worker_do(other(), fn, a, b, c);
 }
 
 long o_set(int end, int option, int value)
 {
-	return o_job(job_set, end, option, value);
+	args()->number = value;
+	return o_call(SET, end, option);
 }
 
 int o_get(int end, int option)
 {
-	OK(o_job(job_get, end, option, 0));
+	OK(o_call(GET, end, option));
 	return args()->number;
 }
 
-long o_listen(int end, int port)
+long o_listen(int end, const char *service)
 {
-	return o_job(job_listen, end, port, 0);
-}
-
-long o_accept(int end)
-{
-	return o_job(job_accept, end, 0, 0);
-}
-
-void o_accept_begin(int end)
-{
-	peer_begin(other(), job_accept, end, 0, 0);
-}
-
-long o_accept_end(void)
-{
-	return peer_end(peer);
-}
-
-long o_connect(int end, const char *host, int port)
-{
-	other();
-	snprintf(args()->host, sizeof(args()->host), "%s", host);
-	return o_job(job_connect, end, port, 0);
-}
-
-long o_close(int end)
-{
-	return o_job(job_close, end, 0, 0);
+	snprintf(args()->service, sizeof(args()->service), "%s", service);
+	return o_call(LISTEN, end, 0);
 }
 
 long o_map(int end, int flags, long offset, long len, int base, int *mx)
 {
+	struct args *a = args();
 	long ret;
 
-	args()->len = len;
-	args()->bufx = base;
-	ret = o_job(job_map, end, flags, offset);
+	a->off = offset;
+	a->len = len;
+	a->bufx = base;
+	ret = o_call(MAP, end, flags);
 	if (!ret && mx)
-		*mx = args()->number;
+		*mx = a->number;
 	return ret;
-}
-
-long o_unmap(int base)
-{
-	return o_job(job_unmap, base, 0, 0);
 }
 
 long o_tx(int end, const st_header_t *hdr, const void *pay, uint len, uint bufx, uint off)
@@ -288,12 +173,12 @@ long o_tx(int end, const st_header_t *hdr, const void *pay, uint len, uint bufx,
 	a->len = len;
 	a->bufx = bufx;
 	a->off = off;
-	return o_job(job_tx, end, 0, 0);
+	return o_call(TX, end, 0);
 }
 
 long o_rx(int end, st_header_t *hdr, void *pay, long ms)
 {
-	long ret = o_job(job_rx, end, ms, 0);
+	long ret = o_call(RX, end, ms);
 
 	if (!ret)
 		*hdr = args()->hdr;
@@ -302,30 +187,13 @@ long o_rx(int end, st_header_t *hdr, void *pay, long ms)
 	return ret;
 }
 
-long o_flush(int end, int64_t threshold, int64_t *count)
+int64_t o_flush(int end)
 {
-	long ret = o_job(job_flush, end, threshold, 0);
-
-	if (count)
-		*count = args()->count;
-	return ret;
+	OK(o_call(FLUSH, end, -1));
+	return args()->count;
 }
 
-void o_peek(long offset, void *to, long len)
-{
-	for (long n; len; len -= n, offset += n, to = (char *)to + n) {
-		n = len < (long)sizeof(args()->bytes) ? len : (long)sizeof(args()->bytes);
-		o_job(job_peek, offset, n, 0);
-		memcpy(to, args()->bytes, n);
-	}
-}
-
-void o_fill(long offset, int value, long len)
-{
-	o_job(job_fill, offset, value, len);
-}
-
-/* ---- in both ------------------------------------------------------------------ */
+/* ---- calls of this process, or of either -------------------------------------- */
 
 st_header_t header(int op)
 {
@@ -354,31 +222,107 @@ int set(st_chandle_t c, int option, int value)
 	return st_setopt(c, option, &value);
 }
 
-int own_port(void)
+static void *thread_run(void *arg)
 {
+	struct thread *t = arg;
+
+	__atomic_store_n(&t->tid, gettid(), __ATOMIC_SEQ_CST);
+	t->ret = t->fn(t->arg);
+	return NULL;
+}
+
+struct thread *thread_begin(thread_fn fn, void *arg)
+{
+	struct thread *t = calloc(1, sizeof(*t));
+
+	t->fn = fn;
+	t->arg = arg;
+	check_eq(pthread_create(&t->thread, NULL, thread_run, t), 0);
+	while (!__atomic_load_n(&t->tid, __ATOMIC_SEQ_CST))
+		usleep(100);
+	return t;
+}
+
+int thread_end(struct thread *t)
+{
+	int ret;
+
+	pthread_join(t->thread, NULL);
+	ret = t->ret;
+	free(t);
+	return ret;
+}
+
+/* ---- connections --------------------------------------------------------------- */
+
+const char *own_service(void)
+{
+	static char service[16];
 	static int port = 2000;
 
-	return ++port;
+	snprintf(service, sizeof(service), "%d", ++port);
+	return service;
+}
+
+st_chandle_t ends_new(int end)
+{
+	st_chandle_t c = NULL;
+
+	OK(o_create(end));
+	OK(st_create(&c));
+	return c;
+}
+
+void ends_delete(st_chandle_t c, int end)
+{
+	OK(st_delete(c));
+	OK(o_delete(end));
+}
+
+void meet(st_chandle_t c, int end, const char *service, int error)
+{
+	worker_begin(other(), job_call, ACCEPT, end, 0);
+	check_eq(st_connect(c, there(), service), error);
+	check_eq(worker_result(peer), error);
 }
 
 st_chandle_t join(st_chandle_t c, int end)
 {
-	char service[16];
-	int port = own_port();
+	const char *service = own_service();
 
-	snprintf(service, sizeof(service), "%d", port);
-	OK(o_listen(end, port));
-	o_accept_begin(end);
-	OK(st_connect(c, there(), service));
-	OK(o_accept_end());
+	OK(o_listen(end, service));
+	meet(c, end, service, 0);
 	return c;
 }
 
 st_chandle_t joined(int end)
 {
-	st_chandle_t c;
+	return join(ends_new(end), end);
+}
 
-	OK(o_create(end));
-	OK(st_create(&c));
-	return join(c, end);
+st_chandle_t c;
+st_mhandle_t mine;
+
+void pair_new(const int (*options)[2])
+{
+	c = ends_new(0);
+	for (; options && (*options)[0]; options++) {
+		OK(set(c, (*options)[0], (*options)[1]));
+		OK(o_set(0, (*options)[0], (*options)[1]));
+	}
+	join(c, 0);
+}
+
+void pair_end(void)
+{
+	ends_delete(c, 0);
+}
+
+void nop_arrives(void)
+{
+	st_header_t h = header(ST_OP_NOP), r;
+
+	OK(st_tx(&c, &h, NULL, 0, 0, 0));
+	OK(o_rx(0, &r, NULL, -1));
+	check_eq(r.op, ST_OP_NOP);
 }

@@ -5,43 +5,31 @@
 # at the other one.
 #
 # shellcheck disable=SC2317 # called through check
-# shellcheck source=selftests/vm/tap.sh
-. "$(dirname "$0")/../vm/tap.sh"
-scratch
-
-there=() host=localhost
-[ -z "${DDP_PEER_NODE:-}" ] || there=(ip netns exec "$DDP_PEER_NETNS") host=10.9.0.$DDP_PEER_NODE
-
-# serve COMMAND...: start a server and wait until it listens.
-serve() {
-	"${there[@]}" "$@" >server.out 2>server.err &
-	SERVER=$!
-	within "$PATIENCE" grep -q ready server.out || diag "$(cat server.err)"
-}
+# shellcheck source=selftests/harness/servers.sh
+. "$(dirname "$0")/../harness/servers.sh"
 
 latency() {
-	serve st-lat serve 2001
-	st-lat ping "$host" 2001 500 >out && wait "$SERVER" && grep -q '^500 round trips: ' out
+	serve ready st-lat serve 2001 &&
+		st-lat ping "$host" 2001 500 >out && wait "$SERVER" && grep -q '^500 round trips: ' out
 }
 
 bandwidth() {
-	serve st-bw serve 2002
-	st-bw "$1" "$host" 2002 1 >out && wait "$SERVER" && [ "$(grep -c 'MB/s$' out)" = 8 ]
+	serve ready st-bw serve 2002 &&
+		st-bw "$1" "$host" 2002 1 >out && wait "$SERVER" && [ "$(grep -c 'MB/s$' out)" = 8 ]
 }
 
 store() {
+	local ret=0
+
 	head -c 3000000 /dev/urandom >blocks
-	serve st-store serve 2003 file
-	st-store write "$host" 2003 5 <blocks &&
+	serve ready st-store serve 2003 file &&
+		st-store write "$host" 2003 5 <blocks &&
 		within "$PATIENCE" listens 2 && st-store read "$host" 2003 5 733 >back &&
 		head -c 3000000 back | cmp - blocks &&
 		tail -c +20481 file | cmp - blocks && within "$PATIENCE" listens 3 &&
-		! st-store read "$host" 2003 100000 1 2>err && grep -q 'the store: ' err
-	local status=$?
-
-	kill "$SERVER"
-	wait "$SERVER" 2>/dev/null
-	return $status
+		! st-store read "$host" 2003 100000 1 2>err && grep -q 'the store: ' err || ret=1
+	end TERM
+	return $ret
 }
 listens() { [ "$(grep -c ready server.out)" = "$1" ]; }
 
@@ -50,5 +38,4 @@ for how in put silent whole get; do
 	check "ST_40 st-bw $how" bandwidth "$how"
 done
 check "ST_40 ST_48 st-store" store
-check "the programs explain themselves" explain st-lat st-bw st-store
 finish

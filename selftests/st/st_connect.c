@@ -10,18 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "asleep.h"
 #include "pair.h"
 
 /* ---- types --------------------------------------------------------------------- */
@@ -34,11 +31,6 @@ TEST(ST_1_ST_43_ST_48_17_types)
 	check(sizeof(st_chandle_t) == sizeof(void *) && sizeof(st_mhandle_t) == sizeof(void *));
 	check(n > 0 && sizeof(n) == sizeof(int) && sizeof(int64_t) == 8);
 	check_eq(sizeof(st_header_t), 40);
-	check(sizeof(h.op) == 2 && sizeof(h.flags) == 2 && sizeof(h.param) == 2 &&
-	      sizeof(h.cksum) == 2 && sizeof(h.d_port) == 2 && sizeof(h.s_port) == 2 &&
-	      sizeof(h.d_id) == 2 && sizeof(h.s_id) == 2 && sizeof(h.d_key) == 4 &&
-	      sizeof(h.mx) == 4 && sizeof(h.bufx) == 4 && sizeof(h.offset) == 4 &&
-	      sizeof(h.sync) == 4 && sizeof(h.opaque) == 4 && sizeof(h.b_num) == 4);
 	check(h.offset == 0x89abcdef && h.opaque == 0x1234567 && h.sync == h.opaque);
 	check_eq(ST_OP_PUT, ST_OP_DATA);
 }
@@ -112,45 +104,8 @@ static void nothing(int sig)
 {
 }
 
-/* Handles of the parent are none. Returns what is wrong, as bits. */
-static int in_a_child(st_chandle_t idle, st_chandle_t live)
-{
-	st_header_t h = header(ST_OP_NOP), r;
-	st_chandle_t own;
-	int n, bad;
-
-	bad = st_getopt(idle, ST_OPT_BUFSIZE_LOCAL, &n) != EBADF || st_delete(idle) != EBADF;
-	bad |= (st_tx(&live, &h, NULL, 0, 0, 0) != EBADF || st_close(live) != EBADF ||
-		st_rx(&live, &r, NULL, NULL) != EBADF || st_delete(live) != EBADF) << 1;
-	bad |= (st_create(&own) || own == idle || own == live || st_delete(own)) << 2;
-	return bad;
-}
-
-TEST(ST_3_handles_of_a_parent)
-{
-	st_header_t h = header(ST_OP_NOP), r;
-	st_chandle_t idle, live;
-	int status = -1;
-	pid_t pid;
-
-	live = joined(0);
-	OK(st_create(&idle));
-	pid = fork();
-	if (!pid)
-		_exit(in_a_child(idle, live));
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
-	OK(st_delete(idle));
-	/* The parent's connection goes on. */
-	OK(st_tx(&live, &h, NULL, 0, 0, 0));
-	OK(o_rx(0, &r, NULL, -1));
-	OK(o_tx(0, &h, NULL, 0, 0, 0));
-	OK(rx(live, &r, NULL, -1));
-	OK(st_delete(live));
-	OK(o_delete(0));
-}
-
-TEST(ST_4_ST_5_negative_error_numbers)
+/* Also of an idle handle. */
+TEST(ST_4_ST_5_ST_25_ST_28_negative_error_numbers)
 {
 	negative();
 }
@@ -200,11 +155,16 @@ static const struct {
 
 #define SETTABLE	(int)(sizeof(settable) / sizeof(settable[0]))
 
-TEST(ST_5_ST_6_ST_8_ST_9_ST_10_ST_11_ST_15_ST_19_ST_24_options_are_set)
+TEST(ST_5_ST_6_ST_8_ST_9_ST_10_ST_11_ST_13_ST_15_ST_19_ST_24_options_are_set)
 {
-	st_chandle_t c;
+	st_chandle_t c, other_one;
 
 	OK(st_create(&c));
+	OK(st_create(&other_one));
+	/* Keys are random. */
+	check(get(c, ST_OPT_KEY_LOCAL) && get(other_one, ST_OPT_KEY_LOCAL));
+	check(get(c, ST_OPT_KEY_LOCAL) != get(other_one, ST_OPT_KEY_LOCAL));
+	OK(st_delete(other_one));
 	for (int i = 0; i < SETTABLE; i++) {
 		int name = settable[i].name;
 
@@ -227,25 +187,15 @@ TEST(ST_5_ST_6_ST_8_ST_9_ST_10_ST_11_ST_15_ST_19_ST_24_options_are_set)
 	OK(st_delete(c));
 }
 
-TEST(ST_13_keys_are_random)
-{
-	st_chandle_t c[2];
-
-	OK(st_create(&c[0]));
-	OK(st_create(&c[1]));
-	check(get(c[0], ST_OPT_KEY_LOCAL) && get(c[1], ST_OPT_KEY_LOCAL));
-	check(get(c[0], ST_OPT_KEY_LOCAL) != get(c[1], ST_OPT_KEY_LOCAL));
-	OK(st_delete(c[0]));
-	OK(st_delete(c[1]));
-}
-
 TEST(ST_4_ST_7_ST_12_ST_14_ST_16_ST_17_ST_18_ST_20_ST_21_ST_23_ST_48_11_options_are_read)
 {
 	static const int later[] = {
 		ST_OPT_BUFSIZE_REMOTE, ST_OPT_IANA_REMOTE, ST_OPT_KEY_REMOTE,
 		ST_OPT_MAXSTU_REMOTE, ST_OPT_PORT_LOCAL, ST_OPT_PORT_REMOTE,
 		ST_OPT_PORTLEN_REMOTE, ST_OPT_RX_WINDOW_REMOTE,
-	};
+	}, counts[] = {
+		ST_OPT_RX_SLOTS, ST_OPT_RX_PAYLOAD, ST_OPT_RX_DROPPED,
+	}, none[] = { 0, 1000, -1 };
 	st_chandle_t c;
 	int value = 77;
 
@@ -256,58 +206,55 @@ TEST(ST_4_ST_7_ST_12_ST_14_ST_16_ST_17_ST_18_ST_20_ST_21_ST_23_ST_48_11_options_
 		check_eq(set(c, later[i], 64),
 			 later[i] == ST_OPT_MAXSTU_REMOTE ? ENOTCONN : ENOPROTOOPT);
 	}
-	check_eq(get(c, ST_OPT_RX_SLOTS), 256);
-	check_eq(get(c, ST_OPT_RX_PAYLOAD), 0);
-	check_eq(get(c, ST_OPT_RX_DROPPED), 0);
-	check_eq(set(c, ST_OPT_RX_SLOTS, 256), ENOPROTOOPT);
-	check_eq(set(c, ST_OPT_RX_PAYLOAD, 0), ENOPROTOOPT);
-	check_eq(set(c, ST_OPT_RX_DROPPED, 0), ENOPROTOOPT);
-	check_eq(set(c, 0, 1), ENOPROTOOPT);
-	check_eq(set(c, 1000, 1), ENOPROTOOPT);
-	check_eq(set(c, -1, 1), ENOPROTOOPT);
-	check_eq(st_getopt(c, 0, &value), ENOPROTOOPT);
-	check_eq(st_getopt(c, 1000, &value), ENOPROTOOPT);
+	for (int i = 0; i < 3; i++) {
+		check_eq(get(c, counts[i]), i ? 0 : 256);
+		check_eq(set(c, counts[i], i ? 0 : 256), ENOPROTOOPT);
+		check_eq(set(c, none[i], 1), ENOPROTOOPT);
+		check_eq(st_getopt(c, none[i], &value), ENOPROTOOPT);
+	}
 	OK(st_delete(c));
 }
 
 /* ---- connections --------------------------------------------------------------- */
+
+/* Each end knows the other one's parameters. */
+static const struct {
+	int local, remote;
+	int value[2];		/* of this end and the other one; 0: not set */
+} parameters[] = {
+	{ ST_OPT_BUFSIZE_LOCAL, ST_OPT_BUFSIZE_REMOTE, { 8192, 0 } },
+	{ ST_OPT_MAXSTU_LOCAL, ST_OPT_MAXSTU_REMOTE, { 1024, 0 } },
+	{ ST_OPT_KEY_LOCAL, ST_OPT_KEY_REMOTE, { -5, 0 } },
+	{ ST_OPT_PORTLEN_LOCAL, ST_OPT_PORTLEN_REMOTE, { 10, 0 } },
+	{ ST_OPT_RX_WINDOW_LOCAL, ST_OPT_RX_WINDOW_REMOTE, { 7, 9 } },
+	{ ST_OPT_IANA_LOCAL, ST_OPT_IANA_REMOTE, { 4321, 0 } },
+	{ ST_OPT_PORT_LOCAL, ST_OPT_PORT_REMOTE, { 0, 0 } },
+	{ ST_OPT_CHANNELS, ST_OPT_CHANNELS, { 6, 3 } },
+};
+
+#define PARAMETERS	(int)(sizeof(parameters) / sizeof(parameters[0]))
 
 TEST(ST_25_ST_26_ST_27_ST_28_ST_48_12_a_connection)
 {
 	st_chandle_t c;
 	int value = 5;
 
-	other();
-	OK(o_create(0));
-	OK(st_create(&c));
-	OK(set(c, ST_OPT_BUFSIZE_LOCAL, 8192));
-	OK(set(c, ST_OPT_MAXSTU_LOCAL, 1024));
-	OK(set(c, ST_OPT_KEY_LOCAL, -5));
-	OK(set(c, ST_OPT_PORTLEN_LOCAL, 10));
-	OK(set(c, ST_OPT_RX_WINDOW_LOCAL, 7));
-	OK(set(c, ST_OPT_CHANNELS, 6));
-	OK(set(c, ST_OPT_IANA_LOCAL, 4321));
-	OK(o_set(0, ST_OPT_CHANNELS, 3));
-	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, 9));
+	c = ends_new(0);
+	for (int i = 0; i < PARAMETERS; i++) {
+		if (parameters[i].value[0])
+			OK(set(c, parameters[i].local, parameters[i].value[0]));
+		if (parameters[i].value[1])
+			OK(o_set(0, parameters[i].local, parameters[i].value[1]));
+	}
 	join(c, 0);
-	/* Each end knows the other one's parameters. */
-	check_eq(o_get(0, ST_OPT_BUFSIZE_REMOTE), 8192);
-	check_eq(o_get(0, ST_OPT_MAXSTU_REMOTE), 1024);
+	for (int i = 0; i < PARAMETERS; i++) {
+		check_eq(get(c, parameters[i].remote), o_get(0, parameters[i].local));
+		check_eq(o_get(0, parameters[i].remote), get(c, parameters[i].local));
+	}
 	check_eq(o_get(0, ST_OPT_KEY_REMOTE), -5);
-	check_eq(o_get(0, ST_OPT_PORTLEN_REMOTE), 10);
-	check_eq(o_get(0, ST_OPT_RX_WINDOW_REMOTE), 7);
 	check_eq(o_get(0, ST_OPT_IANA_REMOTE), 4321);
-	check_eq(o_get(0, ST_OPT_PORT_REMOTE), get(c, ST_OPT_PORT_LOCAL));
-	check_eq(o_get(0, ST_OPT_CHANNELS), 2);
-	check_eq(get(c, ST_OPT_CHANNELS), 2);
-	check_eq(get(c, ST_OPT_BUFSIZE_REMOTE), 4096);
-	check_eq(get(c, ST_OPT_MAXSTU_REMOTE), 65536);
-	check_eq(get(c, ST_OPT_KEY_REMOTE), o_get(0, ST_OPT_KEY_LOCAL));
-	check_eq(get(c, ST_OPT_PORTLEN_REMOTE), 1);
 	check_eq(get(c, ST_OPT_RX_WINDOW_REMOTE), 9);
-	check_eq(get(c, ST_OPT_IANA_REMOTE), o_get(0, ST_OPT_IANA_LOCAL));
-	check_eq(get(c, ST_OPT_IANA_LOCAL), 4321);
-	check_eq(get(c, ST_OPT_PORT_REMOTE), o_get(0, ST_OPT_PORT_LOCAL));
+	check_eq(get(c, ST_OPT_CHANNELS), 2);
 	/* Parameters cannot be changed any more, but the tiling. */
 	for (int i = 0; i < SETTABLE - 1; i++)
 		check_eq(set(c, settable[i].name, settable[i].good[0]), EISCONN);
@@ -329,25 +276,15 @@ TEST(ST_25_ST_26_ST_27_ST_28_ST_48_12_a_connection)
 	OK(set(c, ST_OPT_BUFSIZE_LOCAL, 4096));
 	/* It can connect again. */
 	join(c, 0);
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }
 
 TEST(ST_25_ST_28_calls_at_the_wrong_time)
 {
 	st_header_t hdr = header(ST_OP_NOP);
 	st_chandle_t c, l;
-	st_mhandle_t m;
-	int64_t count;
-	int mx;
 
 	OK(st_create(&c));
-	check_eq(st_accept(c), EINVAL);
-	check_eq(st_close(c), ENOTCONN);
-	check_eq(st_tx(&c, &hdr, NULL, 0, 0, 0), ENOTCONN);
-	check_eq(rx(c, &hdr, NULL, 0), ENOTCONN);
-	check_eq(st_flush(&c, 0, &count), ENOTCONN);
-	check_eq(st_map(&c, ST_PIN_RX, mem, PAGE, 0, 1, &m, &mx), ENOTCONN);
 	OK(st_create(&l));
 	OK(st_listen(l, NULL, "1999"));
 	check_eq(get(l, ST_OPT_IANA_LOCAL), 1999);
@@ -367,9 +304,8 @@ TEST(ST_25_ST_28_calls_at_the_wrong_time)
 	check_eq(st_listen(c, NULL, "1999"), EISCONN);
 	check_eq(st_accept(c), EISCONN);
 	check_eq(st_connect(c, NULL, "1999"), EISCONN);
-	check_eq(o_listen(0, 1999), EISCONN);
-	OK(st_delete(c));
-	OK(o_delete(0));
+	check_eq(o_listen(0, "1999"), EISCONN);
+	ends_delete(c, 0);
 }
 
 TEST(ST_25_ST_27_names_that_do_not_exist)
@@ -407,48 +343,39 @@ TEST(ST_25_ST_27_names_that_do_not_exist)
 	OK(st_delete(c));
 }
 
-/* Without the device, and with a service of another name. Returns what is wrong, as bits. */
-static int in_a_namespace(void)
+/* Without the device, and with a service of another name. */
+static int in_a_namespace(const void *unused)
 {
 	st_chandle_t c;
 	FILE *f;
-	int bad;
 
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("none", "/etc", "tmpfs", 0, NULL))
-		return 64;
+	check(!unshare(CLONE_NEWNS) && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	      !mount("none", "/etc", "tmpfs", 0, NULL));
 	f = fopen("/etc/services", "w");
-	if (!f || fprintf(f, "st-test\t4242/udp\n") < 0 || fclose(f))
-		return 65;
-	bad = st_create(&c) != 0;
-	bad |= (st_listen(c, NULL, "st-test") || get(c, ST_OPT_IANA_LOCAL) != 4242) << 1;
-	bad |= (st_close(c) != 0) << 2;
-	bad |= (st_connect(c, NULL, "st-test") != ECONNREFUSED) << 3;
-	if (mount("none", "/dev", "tmpfs", 0, NULL))
-		return 66;
-	bad |= (st_listen(c, NULL, "4242") != ENODEV) << 4;
-	bad |= (st_connect(c, NULL, "4242") != ENODEV || st_close(c) != ENOTCONN) << 5;
-	return bad | (st_delete(c) != 0) << 6;
+	check(f && fprintf(f, "st-test\t4242/udp\n") > 0 && !fclose(f));
+	OK(st_create(&c));
+	OK(st_listen(c, NULL, "st-test"));
+	check_eq(get(c, ST_OPT_IANA_LOCAL), 4242);
+	OK(st_close(c));
+	check_eq(st_connect(c, NULL, "st-test"), ECONNREFUSED);
+	OK(mount("none", "/dev", "tmpfs", 0, NULL));
+	check_eq(st_listen(c, NULL, "4242"), ENODEV);
+	check_eq(st_connect(c, NULL, "4242"), ENODEV);
+	check_eq(st_close(c), ENOTCONN);
+	OK(st_delete(c));
+	return 0;
 }
 
 TEST(ST_2_ST_25_ST_27_no_device_and_names_of_services)
 {
-	int status = -1;
-	pid_t pid;
-
 	other();
 	/* Another user cannot mount. */
-	if (ordinary())
-		return;
-	pid = fork();
-	if (!pid)
-		_exit(in_a_namespace());
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
+	if (!ordinary())
+		check_eq(in_child(in_a_namespace, NULL), 0);
 }
 
-/* In a child without standard input, output and error. Returns what is wrong. */
-static int listen_without_standard_files(void)
+/* Without standard input, output and error. Returns what is wrong, as bits. */
+static int without_standard_files(const void *unused)
 {
 	st_chandle_t c;
 	int bad;
@@ -463,15 +390,8 @@ static int listen_without_standard_files(void)
 
 TEST(ST_25_a_process_without_standard_files)
 {
-	int status = -1;
-	pid_t pid;
-
 	other();
-	pid = fork();
-	if (!pid)
-		_exit(listen_without_standard_files());
-	check_eq(waitpid(pid, &status, 0), pid);
-	check_eq(status, 0);
+	check_eq(in_child(without_standard_files, NULL), 0);
 }
 
 TEST(ST_17_ST_19_ST_20_port_vectors)
@@ -480,8 +400,7 @@ TEST(ST_17_ST_19_ST_20_port_vectors)
 	int port[3];
 
 	for (int i = 0; i < 3; i++) {
-		OK(o_create(i));
-		OK(st_create(&c[i]));
+		c[i] = ends_new(i);
 		OK(set(c[i], ST_OPT_PORTLEN_LOCAL, 256));
 		join(c[i], i);
 		port[i] = get(c[i], ST_OPT_PORT_LOCAL);
@@ -490,104 +409,75 @@ TEST(ST_17_ST_19_ST_20_port_vectors)
 		for (int j = 0; j < i; j++)
 			check(port[i] >= port[j] + 256 || port[j] >= port[i] + 256);
 	}
-	for (int i = 0; i < 3; i++) {
-		OK(st_delete(c[i]));
-		OK(o_delete(i));
-	}
+	for (int i = 0; i < 3; i++)
+		ends_delete(c[i], i);
 }
 
 TEST(ST_10_channels_in_common)
 {
-	int port = own_port();
-	char service[16];
-	st_chandle_t c;
+	const char *service = own_service();
+	st_chandle_t c = ends_new(0);
 
-	snprintf(service, sizeof(service), "%d", port);
-	OK(o_create(0));
 	OK(o_set(0, ST_OPT_CHANNELS, 12));
-	OK(o_listen(0, port));
-	OK(st_create(&c));
+	OK(o_listen(0, service));
 	OK(set(c, ST_OPT_CHANNELS, 3));
-	o_accept_begin(0);
-	check_eq(st_connect(c, there(), service), EPROTO);
-	check_eq(o_accept_end(), EPROTO);
+	meet(c, 0, service, EPROTO);
 	/* Both can try again. */
 	OK(set(c, ST_OPT_CHANNELS, 7));
-	o_accept_begin(0);
-	OK(st_connect(c, there(), service));
-	OK(o_accept_end());
+	meet(c, 0, service, 0);
 	check_eq(get(c, ST_OPT_CHANNELS), 4);
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }
 
 TEST(ST_25_several_listeners)
 {
+	const char *service = own_service();
 	st_chandle_t c[4];
-	int port = own_port();
-	char service[16];
 
-	snprintf(service, sizeof(service), "%d", port);
-	for (int i = 0; i < 3; i++) {
-		OK(o_create(i));
+	for (int i = 0; i < 4; i++) {
+		c[i] = ends_new(i);
 		OK(o_set(i, ST_OPT_KEY_LOCAL, 100 + i));
-		OK(o_listen(i, port));
+		if (i < 3)
+			OK(o_listen(i, service));
 	}
 	/* The one that has listened longest gets the client, whichever accepts first. */
 	for (int i = 0; i < 3; i++) {
-		OK(st_create(&c[i]));
-		o_accept_begin(i);
-		OK(st_connect(c[i], there(), service));
-		OK(o_accept_end());
+		meet(c[i], i, service, 0);
 		check_eq(get(c[i], ST_OPT_KEY_REMOTE), 100 + i);
 	}
-	OK(st_create(&c[3]));
 	check_eq(st_connect(c[3], there(), service), ECONNREFUSED);
 	/* An end that listens again is the last. */
-	OK(o_create(3));
-	OK(o_set(3, ST_OPT_KEY_LOCAL, 103));
-	OK(o_listen(3, port));
+	OK(o_listen(3, service));
 	OK(o_close(0));
-	OK(o_listen(0, port));
-	o_accept_begin(3);
-	OK(st_connect(c[3], there(), service));
-	OK(o_accept_end());
+	OK(o_listen(0, service));
+	meet(c[3], 3, service, 0);
 	check_eq(get(c[3], ST_OPT_KEY_REMOTE), 103);
 	OK(st_close(c[0]));
-	o_accept_begin(0);
-	OK(st_connect(c[0], there(), service));
-	OK(o_accept_end());
+	meet(c[0], 0, service, 0);
 	check_eq(get(c[0], ST_OPT_KEY_REMOTE), 100);
-	for (int i = 0; i < 4; i++) {
-		OK(st_delete(c[i]));
-		OK(o_delete(i));
-	}
+	for (int i = 0; i < 4; i++)
+		ends_delete(c[i], i);
 }
 
-static void *thread_connect(void *arg)
+static int connect_to_1997(void *c)
 {
-	return (void *)(long)st_connect(((void **)arg)[0], ((void **)arg)[1], ((void **)arg)[2]);
+	return st_connect(c, NULL, "1997");
 }
 
 /* Two ends of one process, of which one waits in a thread. */
 TEST(ST_27_connect_may_wait_for_accept)
 {
 	const struct timespec t = { .tv_nsec = 30000000 };
-	void *args[3], *ret = (void *)-1;
+	struct thread *thread;
 	st_chandle_t l, c;
-	pthread_t thread;
 
 	OK(st_create(&l));
 	OK(st_create(&c));
 	OK(st_listen(l, NULL, "1997"));
-	args[0] = c;
-	args[1] = NULL;
-	args[2] = "1997";
-	check_eq(pthread_create(&thread, NULL, thread_connect, args), 0);
+	thread = thread_begin(connect_to_1997, c);
 	nanosleep(&t, NULL);
 	OK(st_accept(l));
-	pthread_join(thread, &ret);
-	check(!ret);
+	OK(thread_end(thread));
 	check_eq(get(c, ST_OPT_PORT_REMOTE), get(l, ST_OPT_PORT_LOCAL));
 	/* Ports of the connections of a process differ. */
 	check(get(c, ST_OPT_PORT_LOCAL) != get(l, ST_OPT_PORT_LOCAL));
@@ -595,11 +485,10 @@ TEST(ST_27_connect_may_wait_for_accept)
 	OK(st_close(c));
 	/* A listener that closes without accepting refuses the client. */
 	OK(st_listen(l, NULL, "1997"));
-	check_eq(pthread_create(&thread, NULL, thread_connect, args), 0);
+	thread = thread_begin(connect_to_1997, c);
 	nanosleep(&t, NULL);
 	OK(st_close(l));
-	pthread_join(thread, &ret);
-	check_eq((long)ret, ECONNREFUSED);
+	check_eq(thread_end(thread), ECONNREFUSED);
 	OK(st_delete(c));
 	OK(st_delete(l));
 }
@@ -654,28 +543,26 @@ static int printed(int i_am_client)
 	return key && !st_rx(chandle, &st_header, NULL, NULL) && !st_delete(chandle);
 }
 
-static void *printed_server(void *arg)
+static int printed_server(void *unused)
 {
-	return printed(0) ? arg : NULL;
+	return printed(0);
 }
 
 TEST(ST_29_the_printed_program)
 {
-	pthread_t thread;
-	void *good;
+	struct thread *server = thread_begin(printed_server, NULL);
 
-	check_eq(pthread_create(&thread, NULL, printed_server, "good"), 0);
 	check(printed(1));
-	pthread_join(thread, &good);
-	check(good != NULL);
+	check(thread_end(server));
 }
 
 /* ---- control headers ------------------------------------------------------------ */
 
 TEST(ST_38_ST_39_ST_43_ST_44_ST_48_10_ST_48_16_control_headers)
 {
+	static const int unknown[] = { 0, ST_OP_END_ACK + 1, 65535 };
 	unsigned char pay[ST_PAYLOAD], got[ST_PAYLOAD + 1];
-	st_header_t h, r;
+	st_header_t h, want, r;
 	st_chandle_t c = joined(0);
 
 	for (int i = 0; i < ST_PAYLOAD; i++)
@@ -693,38 +580,28 @@ TEST(ST_38_ST_39_ST_43_ST_44_ST_48_10_ST_48_16_control_headers)
 		h.t_len = 0x123456789abcdefull;
 		if (op == ST_OP_DATA)
 			h.offset = 5;
-		r = h;
+		want = h;
 		OK(st_tx(&c, &h, op % 2 ? pay : NULL, 0, 99, 99));
-		check(!memcmp(&h, &r, sizeof(h)));
-		memset(&r, 0, sizeof(r));
+		check(!memcmp(&h, &want, sizeof(h)));
 		memset(got, 0xee, sizeof(got));
 		OK(o_rx(0, &r, got, -1));
-		check_eq(r.op, op);
-		check_eq(r.flags, 0xfffd);
-		check_eq(r.param, 1);
-		check_eq(r.cksum, 2);
-		check_eq(r.d_id, 3);
-		check_eq(r.s_id, 4);
-		check_eq(r.mx, 0x87654321);
-		check_eq(r.bufx, 0xfffffffe);
-		check_eq(r.b_num, 7);
-		check(r.t_len == h.t_len && r.offset == h.offset && r.opaque == h.opaque);
-		check_eq((int)r.d_key, get(c, ST_OPT_KEY_REMOTE));
-		check_eq(r.d_port, get(c, ST_OPT_PORT_REMOTE));
-		check_eq(r.s_port, get(c, ST_OPT_PORT_LOCAL));
+		want.d_key = get(c, ST_OPT_KEY_REMOTE);
+		want.d_port = get(c, ST_OPT_PORT_REMOTE);
+		want.s_port = get(c, ST_OPT_PORT_LOCAL);
+		check(!memcmp(&r, &want, sizeof(r)));
 		check_eq(o_get(0, ST_OPT_RX_PAYLOAD), op % 2 && op != ST_OP_DATA);
 		if (op % 2 && op != ST_OP_DATA)
 			check(!memcmp(pay, got, ST_PAYLOAD));
-		if (test_failed)
+		if (test_failed) {
+			printf("# operation %d\n", op);
 			break;
+		}
 	}
 	/* Unknown operations, and no header. */
-	h = header(0);
-	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
-	h = header(ST_OP_END_ACK + 1);
-	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
-	h = header(65535);
-	check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
+	for (int i = 0; i < 3; i++) {
+		h = header(unknown[i]);
+		check_eq(st_tx(&c, &h, NULL, 0, 0, 0), EINVAL);
+	}
 	check_eq(st_tx(&c, NULL, NULL, 0, 0, 0), EINVAL);
 	check_eq(st_rx(&c, NULL, NULL, NULL), EINVAL);
 	/* In the other direction. */
@@ -737,13 +614,12 @@ TEST(ST_38_ST_39_ST_43_ST_44_ST_48_10_ST_48_16_control_headers)
 	OK(o_tx(0, &h, NULL, 0, 0, 0));
 	OK(rx(c, &r, NULL, -1));
 	check_eq(get(c, ST_OPT_RX_PAYLOAD), 0);
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }
 
-static void *thread_payload(void *arg)
+static int payload(void *c)
 {
-	return (void *)(long)get(arg, ST_OPT_RX_PAYLOAD);
+	return get(c, ST_OPT_RX_PAYLOAD);
 }
 
 TEST(ST_24_ST_48_10_a_payload_is_of_a_thread)
@@ -751,18 +627,13 @@ TEST(ST_24_ST_48_10_a_payload_is_of_a_thread)
 	unsigned char pay[ST_PAYLOAD] = "payload", got[ST_PAYLOAD];
 	st_header_t h = header(ST_OP_NOP), r;
 	st_chandle_t c = joined(0);
-	pthread_t thread;
-	void *of_other;
 
 	OK(o_tx(0, &h, pay, 0, 0, 0));
 	OK(rx(c, &r, got, -1));
-	check_eq(pthread_create(&thread, NULL, thread_payload, c), 0);
-	pthread_join(thread, &of_other);
-	check_eq((long)of_other, 0);
+	check_eq(thread_end(thread_begin(payload, c)), 0);
 	check_eq(get(c, ST_OPT_RX_PAYLOAD), 1);
 	check(!memcmp(pay, got, ST_PAYLOAD));
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }
 
 TEST(ST_44_times)
@@ -794,49 +665,5 @@ TEST(ST_44_times)
 	setitimer(ITIMER_REAL, &soon, NULL);
 	check_eq(st_rx(&c, &h, NULL, &t), EINTR);
 	sigaction(SIGALRM, &old, NULL);
-	OK(st_delete(c));
-	OK(o_delete(0));
-}
-
-static long job_answer(long end, long count, long c)
-{
-	st_header_t h;
-	int ret;
-
-	for (int i = 0; i < count; i++) {
-		ret = st_rx(&o_end[end], &h, NULL, NULL);
-		if (!ret && h.param != (uint16_t)i)
-			return 1000 + i;
-		if (!ret)
-			ret = st_tx(&o_end[end], &h, NULL, 0, 0, 0);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-TEST(ST_38_ST_44_headers_keep_their_order)
-{
-	st_chandle_t c = joined(0);
-	int sent = 0, ret = 0;
-	st_header_t h, r;
-
-	peer_begin(other(), job_answer, 0, 3000, 0);
-	for (int i = 0; i < 3000 && !ret; i++) {
-		/* A few are under way, in both directions. */
-		for (; sent < 3000 && sent < i + 20; sent++) {
-			h = header(ST_OP_NOP);
-			h.param = sent;
-			OK(st_tx(&c, &h, NULL, 0, 0, 0));
-		}
-		ret = rx(c, &r, NULL, 20000);
-		check_eq(ret, 0);
-		if (!ret)
-			check_eq(r.param, (uint16_t)i);
-		if (test_failed)
-			break;
-	}
-	OK(peer_end(other()));
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }

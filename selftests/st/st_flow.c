@@ -8,10 +8,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,23 +17,10 @@
 #include "asleep.h"
 #include "pair.h"
 
-static st_chandle_t c;
-
-/* The other end permits @window unread headers. */
-static void pair_new(int window)
+/* The other end permits @window unread headers, and so does this one. */
+static void begin(int window)
 {
-	other();
-	OK(o_create(0));
-	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, window));
-	OK(st_create(&c));
-	OK(set(c, ST_OPT_RX_WINDOW_LOCAL, window));
-	join(c, 0);
-}
-
-static void pair_end(void)
-{
-	OK(st_delete(c));
-	OK(o_delete(0));
+	PAIR({ ST_OPT_RX_WINDOW_LOCAL, window });
 }
 
 static int nop(int number)
@@ -89,7 +73,7 @@ TEST(ST_22_ST_23_ST_45_windows_and_counts)
 		int window = windows[w], sent;
 		int64_t count = -5;
 
-		pair_new(window);
+		begin(window);
 		OK(st_flush(&c, 0, &count));
 		check_eq(count, 0);
 		OK(st_flush(&c, -1, NULL));
@@ -108,10 +92,10 @@ TEST(ST_22_ST_23_ST_45_windows_and_counts)
 		OK(st_flush(&c, sent, &count));
 		check_eq(count, window + 1);
 		/* Reading goes on as sending does. */
-		peer_begin(other(), job_read, 0, 1, 3 * window);
+		worker_begin(other(), job_read, 0, 1, 3 * window);
 		for (; sent < 3 * window + 1; sent++)
 			OK(nop(sent));
-		OK(peer_end(other()));
+		OK(worker_result(other()));
 		OK(st_flush(&c, -1, &count));
 		check_eq(count, sent);
 		pair_end();
@@ -120,30 +104,11 @@ TEST(ST_22_ST_23_ST_45_windows_and_counts)
 	}
 }
 
-TEST(ST_38_a_full_window_blocks)
-{
-	int64_t count;
-	st_header_t h;
-
-	pair_new(4);
-	peer_begin(other(), job_send, 0, 0, 100);
-	/* It is stuck at the latest a window beyond what may be unread. */
-	for (int i = 0; i < 100 && !test_failed; i++) {
-		check(i > 88 || !peer_ended(other()));
-		OK(rx(c, &h, NULL, -1));
-		check_eq(h.opaque, i);
-	}
-	OK(peer_end(other()));
-	OK(o_flush(0, -1, &count));
-	check_eq(count, 100);
-	pair_end();
-}
-
 TEST(ST_45_thresholds)
 {
 	int64_t count = -5;
 
-	pair_new(16);
+	begin(16);
 	check_eq(st_flush(&c, -2, &count), EINVAL);
 	check_eq(count, 0);
 	check_eq(st_flush(&c, INT64_MIN, NULL), EINVAL);
@@ -167,89 +132,47 @@ TEST(ST_45_thresholds)
 	pair_end();
 }
 
-struct call {
-	pthread_t thread;
-	pid_t tid;
-	long what;
-	int ret;
-	int64_t count;
-};
-
-static void *thread_call(void *arg)
+/* Calls of threads. */
+static int read_one(void *unused)
 {
-	struct call *call = arg;
 	st_header_t h;
 
-	__atomic_store_n(&call->tid, gettid(), __ATOMIC_SEQ_CST);
-	switch (call->what) {
-	case 'r':
-		call->ret = st_rx(&c, &h, NULL, NULL);
-		break;
-	case 't':
-		while (!(call->ret = nop(0)))
-			;
-		break;
-	case 'f':
-		call->ret = st_flush(&c, 1000, &call->count);
-		break;
-	case 's':
-		for (int i = 0; i < 500 && !call->ret; i++)
-			call->ret = nop(i);
-		break;
-	case 'c':
-		call->ret = st_close(c);
-		break;
-	case 'd':
-		call->ret = st_delete(c);
-		break;
-	}
-	return NULL;
+	return st_rx(&c, &h, NULL, NULL);
 }
 
-static struct call *call_begin(int what)
-{
-	struct call *call = calloc(1, sizeof(*call));
-
-	call->what = what;
-	call->ret = 0;
-	check_eq(pthread_create(&call->thread, NULL, thread_call, call), 0);
-	while (!__atomic_load_n(&call->tid, __ATOMIC_SEQ_CST))
-		usleep(100);
-	return call;
-}
-
-static int call_end(struct call *call)
+static int send_for_ever(void *unused)
 {
 	int ret;
 
-	pthread_join(call->thread, NULL);
-	ret = call->ret;
-	free(call);
+	while (!(ret = nop(0)))
+		;
 	return ret;
 }
 
-TEST(ST_45_a_threshold_that_other_threads_reach)
+static int flush_1000(void *count)
 {
-	struct call *flush, *sender[2];
+	return st_flush(&c, 1000, count);
+}
 
-	pair_new(64);
-	flush = call_begin('f');
-	peer_begin(other(), job_read, 0, 0, 0);
-	OK(peer_end(other()));
-	sender[0] = call_begin('s');
-	sender[1] = call_begin('s');
-	for (int i = 0; i < 1000; i++) {
-		st_header_t h;
+static int close_it(void *unused)
+{
+	return st_close(c);
+}
 
-		OK(o_rx(0, &h, NULL, -1));
-	}
-	OK(call_end(sender[0]));
-	OK(call_end(sender[1]));
-	pthread_join(flush->thread, NULL);
-	check_eq(flush->ret, 0);
-	check_eq(flush->count, 1000);
-	free(flush);
-	pair_end();
+static int delete_it(void *unused)
+{
+	return st_delete(c);
+}
+
+#define EACH	500
+
+static int send_each(void *first)
+{
+	int ret = 0;
+
+	for (int i = 0; i < EACH && !ret; i++)
+		ret = nop((long)first + i);
+	return ret;
 }
 
 /* ---- ends -------------------------------------------------------------------------------- */
@@ -261,7 +184,7 @@ TEST(ST_28_ST_48_14_what_was_sent_before_a_close_is_read)
 	st_mhandle_t m;
 	int mx;
 
-	pair_new(64);
+	begin(64);
 	OK(st_map(&c, ST_PIN_RX, mem, PAGE, 0, 1, &m, &mx));
 	OK(o_job(job_send, 0, 0, 50));
 	OK(o_close(0));
@@ -288,20 +211,20 @@ TEST(ST_28_ST_48_14_what_was_sent_before_a_close_is_read)
 
 TEST(ST_28_close_waits_for_what_was_sent)
 {
-	struct call *closer;
+	struct thread *closer;
 	st_header_t h;
 
-	pair_new(4);
+	begin(4);
 	for (int i = 0; i < 5; i++)
 		OK(nop(i));
-	closer = call_begin('c');
+	closer = thread_begin(close_it, NULL);
 	/* The last one is not sent yet. */
 	for (int i = 0; i < 5; i++) {
 		OK(o_rx(0, &h, NULL, -1));
 		check_eq(h.opaque, i);
 	}
 	check_eq(o_rx(0, &h, NULL, -1), ECONNRESET);
-	OK(call_end(closer));
+	OK(thread_end(closer));
 	pair_end();
 }
 
@@ -315,12 +238,12 @@ static bool asleep(pid_t tid)
 }
 
 /* The thread sleeps; some kernels do not let an ordinary user see where. */
-static bool sleeps(const struct call *call)
+static bool sleeps(const struct thread *t)
 {
 	for (int i = 0; i < 2000; i++) {
-		if (ordinary() ? asleep(call->tid) :
-				 asleep_in(call->tid, SYS_ppoll) || asleep_in(call->tid, SYS_ioctl) ||
-				 asleep_in(call->tid, SYS_futex))
+		if (ordinary() ? asleep(t->tid) :
+				 asleep_in(t->tid, SYS_ppoll) || asleep_in(t->tid, SYS_ioctl) ||
+				 asleep_in(t->tid, SYS_futex))
 			return true;
 		usleep(1000);
 	}
@@ -329,29 +252,26 @@ static bool sleeps(const struct call *call)
 
 TEST(ST_28_ST_24_close_ends_the_calls_of_other_threads)
 {
-	struct call *reader[2], *sender, *flush;
+	struct thread *reader[2], *sender, *flush, *closer;
+	int64_t count;
+	st_header_t h;
 
-	pair_new(4);
-	reader[0] = call_begin('r');
-	reader[1] = call_begin('r');
-	sender = call_begin('t');
+	begin(4);
+	reader[0] = thread_begin(read_one, NULL);
+	reader[1] = thread_begin(read_one, NULL);
+	sender = thread_begin(send_for_ever, NULL);
 	check(sleeps(reader[0]) && sleeps(reader[1]) && sleeps(sender));
-	flush = call_begin('f');
+	flush = thread_begin(flush_1000, &count);
 	/* The other end reads nothing until this one closes: let it. */
-	peer_begin(other(), job_read, 0, 0, 0);
-	OK(peer_end(other()));
-	{
-		struct call *closer = call_begin('c');
-		st_header_t h;
-
-		while (o_rx(0, &h, NULL, -1) == 0)
-			;
-		OK(call_end(closer));
-	}
-	check(call_end(reader[0]) != 0);
-	check(call_end(reader[1]) != 0);
-	check(call_end(sender) != 0);
-	check(call_end(flush) != 0);
+	OK(o_job(job_read, 0, 0, 0));
+	closer = thread_begin(close_it, NULL);
+	while (o_rx(0, &h, NULL, -1) == 0)
+		;
+	OK(thread_end(closer));
+	check(thread_end(reader[0]) != 0);
+	check(thread_end(reader[1]) != 0);
+	check(thread_end(sender) != 0);
+	check(thread_end(flush) != 0);
 	/* The handle is idle. */
 	check_eq(st_close(c), ENOTCONN);
 	OK(o_close(0));
@@ -363,31 +283,33 @@ TEST(ST_28_ST_24_close_ends_the_calls_of_other_threads)
 
 TEST(ST_3_ST_24_delete_ends_the_calls_of_other_threads)
 {
-	struct call *reader[3], *deleter;
+	struct thread *reader[3], *deleter;
 
-	pair_new(4);
+	begin(4);
 	for (int i = 0; i < 3; i++)
-		reader[i] = call_begin('r');
+		reader[i] = thread_begin(read_one, NULL);
 	for (int i = 0; i < 3; i++)
 		check(sleeps(reader[i]));
-	deleter = call_begin('d');
+	deleter = thread_begin(delete_it, NULL);
 	for (int i = 0; i < 3; i++)
-		check_eq(call_end(reader[i]), EBADF);
-	OK(call_end(deleter));
+		check_eq(thread_end(reader[i]), EBADF);
+	OK(thread_end(deleter));
 	OK(o_delete(0));
 }
 
 TEST(ST_48_14_a_peer_that_is_gone_wakes_sleepers)
 {
-	struct call *reader, *sender;
+	struct thread *reader[3], *sender;
 
-	pair_new(4);
-	reader = call_begin('r');
-	sender = call_begin('t');
-	check(sleeps(reader) && sleeps(sender));
+	begin(4);
+	for (int i = 0; i < 3; i++)
+		reader[i] = thread_begin(read_one, NULL);
+	sender = thread_begin(send_for_ever, NULL);
+	check(sleeps(reader[0]) && sleeps(reader[1]) && sleeps(reader[2]) && sleeps(sender));
 	OK(o_delete(0));
-	check_eq(call_end(reader), ECONNRESET);
-	check_eq(call_end(sender), ECONNRESET);
+	for (int i = 0; i < 3; i++)
+		check_eq(thread_end(reader[i]), ECONNRESET);
+	check_eq(thread_end(sender), ECONNRESET);
 	OK(st_delete(c));
 }
 
@@ -406,37 +328,32 @@ static long job_echo(long end, long count, long z)
 	return ret;
 }
 
-/* A process of this node, @near, or of that of the other one. */
-static long job_dial(long end, long port, long near)
+/* A process of this node, @near, or of the other one connects to the service in shared memory. */
+static long job_dial(long end, long near, long x)
 {
-	char service[16];
 	int ret = st_create(&o_end[end]);
 
-	snprintf(service, sizeof(service), "%ld", port);
-	return ret ? ret : st_connect(o_end[end], near ? NULL : there(), service);
+	return ret ? ret : st_connect(o_end[end], near ? NULL : there(), (char *)peer_shm->data);
 }
 
 /* An ordinary user cannot start one at the other node. */
-static struct peer *third_new(void)
+static struct worker *third_new(void)
 {
 	other();
-	return ordinary() ? peer_start_near() : peer_new();
+	return ordinary() ? worker_new_user(HERE, ALICE) : peer_new();
 }
 
 static st_chandle_t l;
 
 /* Accept another process. */
-static void accept_from(struct peer *p)
+static void accept_from(struct worker *p)
 {
-	int port = own_port();
-	char service[16];
-
-	snprintf(service, sizeof(service), "%d", port);
+	strcpy((char *)p->shm->data, own_service());
 	OK(st_create(&l));
-	OK(st_listen(l, NULL, service));
-	peer_begin(p, job_dial, 0, port, ordinary());
+	OK(st_listen(l, NULL, (char *)p->shm->data));
+	worker_begin(p, job_dial, 0, ordinary(), 0);
 	OK(st_accept(l));
-	OK(peer_end(p));
+	OK(worker_result(p));
 }
 
 /* Headers and answers of the other connection. */
@@ -444,81 +361,69 @@ static void others_go_on(void)
 {
 	st_header_t h;
 
-	peer_begin(other(), job_echo, 0, 300, 0);
+	worker_begin(other(), job_echo, 0, 300, 0);
 	for (int i = 0; i < 300 && !test_failed; i++) {
 		OK(nop(i));
 		OK(rx(c, &h, NULL, 20000));
 		check_eq(h.opaque, i);
 	}
-	OK(peer_end(other()));
+	OK(worker_result(other()));
 }
 
-static void *thread_fill(void *arg)
+static int fill(void *sent)
 {
 	st_header_t h = header(ST_OP_NOP);
-	long ret;
+	int ret;
 
 	do {
 		ret = st_tx(&l, &h, NULL, 0, 0, 0);
-		__atomic_add_fetch((int *)arg, !ret, __ATOMIC_RELAXED);
+		__atomic_add_fetch((int *)sent, !ret, __ATOMIC_RELAXED);
 	} while (!ret);
-	return (void *)ret;
+	return ret;
 }
 
 TEST(ST_38_a_peer_that_floods_delays_no_other)
 {
-	struct peer *flood = third_new();
+	struct worker *flood = third_new();
 
-	pair_new(16);
+	begin(16);
 	accept_from(flood);
 	/* This end does not read. */
-	peer_begin(flood, job_send, 0, 0, 100000);
+	worker_begin(flood, job_send, 0, 0, 100000);
 	others_go_on();
-	check(!peer_ended(flood));
+	check(!worker_ready(flood));
 	OK(st_delete(l));
-	check_eq(peer_end(flood), ECONNRESET);
-	peer_kill(flood);
+	check_eq(worker_result(flood), ECONNRESET);
+	worker_end(flood);
 	pair_end();
 }
 
 TEST(ST_38_ST_48_14_a_peer_that_stops_delays_no_other)
 {
-	struct peer *stopped = third_new();
-	pthread_t thread;
+	struct worker *stopped = third_new();
+	struct thread *filler;
 	int sent = 0;
-	void *ret;
 
-	pair_new(16);
+	begin(16);
 	accept_from(stopped);
 	check_eq(kill(stopped->pid, SIGSTOP), 0);
-	check_eq(pthread_create(&thread, NULL, thread_fill, &sent), 0);
+	filler = thread_begin(fill, &sent);
 	/* The window of that end is 64. */
 	while (__atomic_load_n(&sent, __ATOMIC_RELAXED) < 64)
 		usleep(100);
 	others_go_on();
 	check(__atomic_load_n(&sent, __ATOMIC_RELAXED) < 1000);
-	peer_kill(stopped);
-	pthread_join(thread, &ret);
-	check_eq((long)ret, ECONNRESET);
+	worker_end(stopped);
+	check_eq(thread_end(filler), ECONNRESET);
 	OK(st_delete(l));
 	pair_end();
 }
 
 #define THREADS	4
-#define EACH	500
 
 static unsigned int seen[THREADS * EACH];
 
-static void *thread_send(void *arg)
-{
-	long first = (long)arg, ret = 0;
-
-	for (int i = 0; i < EACH && !ret; i++)
-		ret = nop(first + i);
-	return (void *)ret;
-}
-
-static void *thread_read(void *arg)
+static int read_each(void *unused)
 {
 	st_header_t h;
 	int ret = 0;
@@ -528,26 +433,28 @@ static void *thread_read(void *arg)
 		if (!ret)
 			__atomic_add_fetch(&seen[h.opaque], 1, __ATOMIC_RELAXED);
 	}
-	return (void *)(long)ret;
+	return ret;
 }
 
-TEST(ST_24_threads_share_a_connection)
+TEST(ST_24_ST_45_threads_share_a_connection)
 {
-	pthread_t threads[2 * THREADS];
-	void *ret;
+	struct thread *threads[2 * THREADS], *flush;
+	int64_t count = 0;
 
-	pair_new(16);
+	begin(16);
+	/* Other threads reach its threshold. */
+	flush = thread_begin(flush_1000, &count);
 	memset(seen, 0, sizeof(seen));
-	peer_begin(other(), job_echo, 0, THREADS * EACH, 0);
+	worker_begin(other(), job_echo, 0, THREADS * EACH, 0);
 	for (long i = 0; i < THREADS; i++) {
-		pthread_create(&threads[i], NULL, thread_read, NULL);
-		pthread_create(&threads[THREADS + i], NULL, thread_send, (void *)(i * EACH));
+		threads[i] = thread_begin(read_each, NULL);
+		threads[THREADS + i] = thread_begin(send_each, (void *)(i * EACH));
 	}
-	for (int i = 0; i < 2 * THREADS; i++) {
-		pthread_join(threads[i], &ret);
-		check(!ret);
-	}
-	OK(peer_end(other()));
+	for (int i = 0; i < 2 * THREADS; i++)
+		OK(thread_end(threads[i]));
+	OK(thread_end(flush));
+	check(count >= 1000);
+	OK(worker_result(other()));
 	for (int i = 0; i < THREADS * EACH; i++)
 		check_eq(seen[i], 1);
 	pair_end();

@@ -2,8 +2,8 @@
 /*
  * st_limits.c - ST: memory that connections and maps take
  *
- * Run on one node, or by across.sh. Both nodes are in one machine, so both ends count, unless they are
- * those of two users.
+ * Run on one node, or by across.sh. Both nodes are in one machine, so both ends count, unless they
+ * are those of two users.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <linux/dd.h>
@@ -20,10 +18,6 @@
 #include "pair.h"
 
 #define KIB	1024
-#define CONNECTIONS	100
-
-static st_chandle_t ends[CONNECTIONS];
-static int device = -1;
 
 static int ends_counted(void)
 {
@@ -33,6 +27,7 @@ static int ends_counted(void)
 /* Locked memory of this user. */
 static long long used(void)
 {
+	static int device = -1;
 	struct dd_info i = { .size = sizeof(i) };
 
 	other();
@@ -62,16 +57,19 @@ static void exchange(st_chandle_t c, int end, int headers)
 	}
 }
 
-TEST(ST_21_memory_of_a_connection)
-{
-	long long before = used(), one;
-	st_chandle_t c = joined(0);
+#define CONNECTIONS	100
 
+TEST(ST_21_memory_of_connections)
+{
+	static st_chandle_t ends[CONNECTIONS];
+	long long before = used(), one;
+
+	pair_new(NULL);
 	exchange(c, 0, 3);
 	check(falls_to(before + ends_counted() * 64 * KIB));
 	one = used() - before;
 	printf("# %lld bytes for each end of a connection\n", one / ends_counted());
-	/* It does not grow. */
+	/* It does not grow, and is given back. */
 	exchange(c, 0, 300);
 	check(falls_to(before + one));
 	OK(st_close(c));
@@ -80,81 +78,77 @@ TEST(ST_21_memory_of_a_connection)
 	join(c, 0);
 	exchange(c, 0, 3);
 	check(falls_to(before + one));
-	OK(st_delete(c));
-	OK(o_delete(0));
+	pair_end();
 	check(falls_to(before));
-}
-
-TEST(ST_36_memory_of_a_map)
-{
-	st_chandle_t c = joined(0);
-	long long before, one;
-	st_mhandle_t m;
-	st_header_t h;
-	int mx;
-
-	exchange(c, 0, 3);
-	before = used();
-	OK(o_map(0, ST_PIN_TX, 0, PAGE, 0, NULL));
-	OK(st_map(&c, ST_PIN_RX, mem, 16 * PAGE, 0, -1, &m, &mx));
-	one = used() - before;
-	printf("# %lld bytes for a map of 64 KiB, and one of 4 KiB of the sender\n", one);
-	check(one <= 16 * PAGE + PAGE + 16 * KIB);
-	for (int i = 0; i < 20; i++) {
-		h = header(ST_OP_DATA);
-		h.mx = mx;
-		OK(o_tx(0, &h, NULL, PAGE, 0, 0));
-		OK(rx(c, &h, NULL, -1));
-		if (i == 1)
-			one = used() - before;
-	}
-	check(falls_to(before + one));
-	OK(st_unmap(&m));
-	OK(o_unmap(0));
-	/* The same buffers again and again. */
-	for (int i = 0; i < 50; i++) {
-		OK(st_map(&c, ST_PIN_RX, mem, PAGE, 0, -1, &m, &mx));
-		OK(o_map(0, ST_PIN_TX, 0, PAGE, 0, NULL));
-		h = header(ST_OP_DATA);
-		h.mx = mx;
-		OK(o_tx(0, &h, NULL, PAGE, 0, 0));
-		OK(rx(c, &h, NULL, -1));
-		OK(st_unmap(&m));
-		OK(o_unmap(0));
-		if (i == 1)
-			one = used();
-	}
-	check(falls_to(one));
-	OK(st_delete(c));
-	OK(o_delete(0));
-}
-
-TEST(ST_21_a_hundred_connections)
-{
-	long long before = used();
-
 	for (int i = 0; i < CONNECTIONS && !test_failed; i++) {
 		ends[i] = joined(i);
 		exchange(ends[i], i, 1);
 	}
 	check(falls_to(before + ends_counted() * (8 << 20)));
-	printf("# %lld KiB for %d ends\n", (used() - before) / KIB, ends_counted() * CONNECTIONS);
-	for (int i = 0; i < CONNECTIONS; i++) {
-		OK(st_delete(ends[i]));
-		OK(o_delete(i));
-	}
+	for (int i = 0; i < CONNECTIONS; i++)
+		ends_delete(ends[i], i);
 	check(falls_to(before));
+}
+
+/* Map @pages here and one page there, and have Data come @times times. */
+static void map_and_use(int pages, int times)
+{
+	st_header_t h = header(ST_OP_DATA);
+	int mx;
+
+	OK(o_map(0, ST_PIN_TX, 0, PAGE, 0, NULL));
+	OK(st_map(&c, ST_PIN_RX, mem, pages * PAGE, 0, -1, &mine, &mx));
+	h.mx = mx;
+	for (int i = 0; i < times; i++) {
+		OK(o_tx(0, &h, NULL, PAGE, 0, 0));
+		OK(rx(c, &h, NULL, -1));
+	}
+}
+
+static void unmap(void)
+{
+	OK(st_unmap(&mine));
+	OK(o_unmap(0));
+}
+
+TEST(ST_36_memory_of_a_map)
+{
+	long long before, one;
+
+	pair_new(NULL);
+	exchange(c, 0, 3);
+	before = used();
+	map_and_use(16, 0);
+	check(used() - before <= 16 * PAGE + PAGE + 16 * KIB);
+	unmap();
+	map_and_use(16, 2);
+	one = used() - before;
+	printf("# %lld bytes for a map of 64 KiB, and one of 4 KiB of the sender\n", one);
+	unmap();
+	map_and_use(16, 20);
+	check(falls_to(before + one));
+	unmap();
+	/* The same buffers again and again. */
+	for (int i = 0; i < 50; i++) {
+		map_and_use(1, 1);
+		unmap();
+		if (i == 1)
+			one = used();
+	}
+	check(falls_to(one));
+	pair_end();
 }
 
 /* What cannot be had is refused, and nothing is left of it. */
 TEST(ST_31_ST_25_no_memory_left)
 {
 	static st_chandle_t more[512];
-	st_chandle_t c = joined(0);
-	long long before = used();
 	int n = 0, mx, ret = 0;
+	long long before;
 	st_mhandle_t m = NULL;
 
+	pair_new(NULL);
+	before = used();
 	while (ordinary() && !ret && n < 512) {
 		OK(st_create(&more[n]));
 		ret = st_listen(more[n++], NULL, NULL);
@@ -168,6 +162,5 @@ TEST(ST_31_ST_25_no_memory_left)
 		OK(st_delete(more[--n]));
 	check(falls_to(before));
 	OK(st_map(&c, ST_PIN_RX, mem, 64 * PAGE, 0, 64, &m, &mx));
-	OK(st_delete(c));
-	OK(o_delete(0));
+	pair_end();
 }

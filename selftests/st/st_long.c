@@ -13,12 +13,9 @@ TEST(ST_28_a_close_ends_without_the_peer)
 {
 	st_header_t h = header(ST_OP_NOP);
 	double begun, took;
-	st_chandle_t c;
+	st_chandle_t c = ends_new(0);
 
-	other();
-	OK(o_create(0));
 	OK(o_set(0, ST_OPT_RX_WINDOW_LOCAL, 4));
-	OK(st_create(&c));
 	join(c, 0);
 	/* One more than the window is accepted. */
 	for (int i = 0; i < 5; i++)
@@ -31,6 +28,5 @@ TEST(ST_28_a_close_ends_without_the_peer)
 	/* What was inside the window is there. */
 	for (int i = 0; i < 4; i++)
 		OK(o_rx(0, &h, NULL, -1));
-	OK(st_delete(c));
-	OK(o_delete(0));
+	ends_delete(c, 0);
 }

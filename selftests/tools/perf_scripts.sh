@@ -12,38 +12,25 @@ QUICK="lat -s 64 -n 20 -r 1 -m tcp-spin"
 
 no_nodes() { ! ip netns list | grep -q '^dd[12]\b'; }
 
-# measures OPTION...: a report, and no cluster afterwards.
-measures() {
-	# shellcheck disable=SC2086 # words
-	timeout 100 "$NET/perf.sh" "$@" $QUICK >out 2>err &&
-		grep -q '^dd .* packets a message' out && no_nodes && return
+# perf SECONDS PATTERN ARGUMENT...: a report with such a line, and no cluster afterwards.
+perf() {
+	timeout "$1" "$NET/perf.sh" "${@:3}" >out 2>err && grep -q "$2" out && no_nodes && return
 	diag "$(tail -n 5 out err)"
 	return 1
 }
 
-# The report begins with the receiving processors.
-steered() {
-	measures -r 1:2 && [ "$(grep -o '^steered .*: [12]$' out | grep -o '.$' |
-		tr -d '\n')" = 12 ]
-}
+# shellcheck disable=SC2086 # words
+measures() { perf 100 '^dd .* packets a message' "$@" $QUICK; }
 
-# And what a slow link is made of.
-slow_link() { measures -l slow && grep -q '^qdisc tbf .* rate 20Mbit' out; }
+# The report begins with the receiving processors, and what a slow link is made of.
+steered_slow_link() {
+	measures -r 1:2 -l slow && grep -q '^qdisc tbf .* rate 20Mbit' out &&
+		[ "$(grep -o '^steered .*: [12]$' out | grep -o '.$' | xargs)" = '1 2' ]
+}
 
 # Beside a TCP stream: both get a share.
 shared_link() {
-	timeout 240 "$NET/perf.sh" -l slow share 60 >out 2>err &&
-		grep -q '^dd  *[0-9.]*  *0\.[0-9]*$' out &&
-		grep -q '^tcp  *[0-9.]*  *0\.[0-9]*$' out && no_nodes && return
-	diag "$(tail -n 5 out err)"
-	return 1
-}
-
-lossy_link() {
-	timeout 240 "$NET/perf.sh" -l loss bw -s 64K -n 20 -r 1 >out 2>err &&
-		grep -q '^tcp-block ' out && no_nodes && return
-	diag "$(tail -n 5 out err)"
-	return 1
+	perf 240 '^dd  *[0-9.]*  *0\.[0-9]*$' -l slow share 60 && grep -q '^tcp  *[0-9.]*  *0\.[0-9]*$' out
 }
 
 # shellcheck disable=SC2086 # words
@@ -54,11 +41,10 @@ wrong() {
 		no_nodes
 }
 
-plan 6
+plan 5
 check "perf.sh" measures
-check "perf.sh: either side's own processor receives" steered
-check "perf.sh: a slow link" slow_link
+check "perf.sh: a slow link; either side's own processor receives" steered_slow_link
 check "perf.sh: a link shared with TCP" shared_link
-check "perf.sh: a link that loses packets: bandwidth" lossy_link
+check "perf.sh: a link that loses packets: bandwidth" perf 240 '^tcp-block ' -l loss bw -s 64K -n 20 -r 1
 check "perf.sh: wrong command lines" wrong
 finish

@@ -50,78 +50,9 @@ wrong_examples() {
 		status 0 $s --help && grep -q "^Usage: $s" "$OUT" &&
 			status 2 $s --frobnicate && status 2 $s --size || return 1
 	done
-	status 2 dd-sum-client 0 && status 2 dd-sum-client 1 2 3 4 &&
+	explain rm-board rm-call rm-lock rm-queue st-bw st-lat st-store &&
+		status 2 dd-sum-client 0 && status 2 dd-sum-client 1 2 3 4 &&
 		status 2 dd-stream-send 1 2 && status 2 dd-hash 1 && status 2 dd-hash 1 2 3 4
-}
-
-wrong_ddcp() {
-	all_usage <<-EOT
-	ddcp
-	ddcp copy
-	ddcp send
-	ddcp send one two
-	ddcp recv word
-	ddcp send --frobnicate file
-	ddcp send --output x file
-	ddcp recv --node 1
-	ddcp recv --name $(printf '%064d' 0)
-	ddcp recv --dir y
-	ddcp send --wait forever file
-	EOT
-}
-
-wrong_ddperf() {
-	all_usage <<-EOT
-	ddperf
-	ddperf speed
-	ddperf lat word
-	ddperf lat --frobnicate
-	ddperf lat --size 0
-	ddperf lat --iterations 0
-	ddperf lat --cpus 0,x
-	ddperf lat --cpus 99999
-	ddperf lat --rounds 0
-	ddperf lat --size 1,x
-	ddperf insn --size 64,128
-	ddperf lat --methods shm,sham
-	ddperf insn --methods shm
-	ddperf rate --window 257
-	ddperf lat --window 2
-	ddperf conns --processes 0
-	ddperf net
-	ddperf net speed --node 2
-	ddperf net lat
-	ddperf net lat --node 4096
-	ddperf net trip --node 2 --window 2
-	ddperf net serve --port 0
-	ddperf net serve --node 2
-	ddperf lat --node 2
-	ddperf lat -S
-	ddperf conns --processes 1,,2
-	ddperf lat --size 8,
-	EOT
-}
-
-wrong_rmclerk() {
-	all_usage <<-EOT
-	rmclerk word
-	rmclerk -q
-	rmclerk --frobnicate
-	rmclerk -m guess
-	rmclerk -s
-	rmclerk -s 0
-	EOT
-}
-
-wrong_rmfs() {
-	all_usage <<-EOT
-	rmfs
-	rmfs frobnicate
-	rmfs serve -q
-	rmfs clerk -x
-	rmfs ls -q /
-	rmfs bench -q
-	EOT
 }
 
 # complete_line WORD...: the completions of the last word.
@@ -234,10 +165,52 @@ for s in ddcp ddperf rmclerk rmfs; do
 	check "$s: --help and --version" help_is_there "$s"
 done
 check "examples: command lines" wrong_examples
-check "ddcp: wrong command lines" wrong_ddcp
-check "ddperf: wrong command lines" wrong_ddperf
-check "rmclerk: wrong command lines" wrong_rmclerk
-check "rmfs: wrong command lines" wrong_rmfs
+check "ddcp: wrong command lines" all_usage <<-EOT
+	ddcp
+	ddcp copy
+	ddcp send
+	ddcp recv word
+	ddcp send --frobnicate file
+	ddcp send --output x file
+	ddcp recv --node 1
+	ddcp recv --name $(printf '%064d' 0)
+	ddcp send --wait forever file
+EOT
+check "ddperf: wrong command lines" all_usage <<-EOT
+	ddperf
+	ddperf speed
+	ddperf lat --frobnicate
+	ddperf lat --size 0
+	ddperf lat --cpus 0,x
+	ddperf lat --cpus 99999
+	ddperf lat --size 1,x
+	ddperf insn --size 64,128
+	ddperf lat --methods shm,sham
+	ddperf rate --window 257
+	ddperf lat --window 2
+	ddperf net
+	ddperf net lat
+	ddperf net lat --node 4096
+	ddperf net trip --node 2 --window 2
+	ddperf net serve --port 0
+	ddperf lat --node 2
+	ddperf lat -S
+	ddperf conns --processes 1,,2
+	ddperf lat --size 8,
+EOT
+check "rmclerk: wrong command lines" all_usage <<-EOT
+	rmclerk word
+	rmclerk --frobnicate
+	rmclerk -m guess
+	rmclerk -s 0
+EOT
+check "rmfs: wrong command lines" all_usage <<-EOT
+	rmfs
+	rmfs frobnicate
+	rmfs serve -q
+	rmfs clerk -x
+	rmfs bench -q
+EOT
 check "completion" completion
 if command -v systemd-analyze >/dev/null; then
 	check "rmclerk.service runs in a sandbox" sandbox

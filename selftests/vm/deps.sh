@@ -14,20 +14,19 @@ packages=(
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
-	bash busybox-static coreutils diffutils ethtool findutils gojq grep iperf3
-	iproute2 jq libpam-modules mount munge perftest procps qemu-system-x86 sed strace tcpdump
-	util-linux wireguard-tools
+	bash iproute2 jq libpam-modules perftest qemu-system-x86
 	# checks
-	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc musl-dev
+	clang codespell g++ gcovr git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc musl-dev
 	python3 python3-docutils python3-jsonschema python3-yaml shellcheck sparse spin tshark
 )
+mapfile -t -O ${#packages[@]} packages < <(grep '^[a-z]' "$(dirname "$0")/programs.list")
 [ "${1:-}" != bench ] || packages+=(libfabric-bin libopenmpi-dev nfs-common
 	nfs-kernel-server openmpi-bin sockperf ucx-utils)
 
 missing() {
 	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \
 		2>/dev/null | sed -n 's/^ii *|//p' | sort |
-		comm -13 - <(printf '%s\n' "${packages[@]}" | sort) | tr '\n' ' '
+		comm -13 - <(printf '%s\n' "${packages[@]}" | sort -u) | tr '\n' ' '
 }
 
 command -v dpkg-query >/dev/null || {

@@ -32,8 +32,7 @@ DATA+="|memcmp|filled|msgid|submitted|intact|all_zero|mem\.at|->data|Expected '"
 # Lines of the kernel's log since mark() that report a problem.
 mark() { [ -z "${DD_VM:-}" ] || echo "guest-run: $1" >/dev/kmsg; }
 complaints() {
-	[ -z "${DD_VM:-}" ] ||
-		dmesg | sed "1,/guest-run: $1\$/d" | "$dir/splats.sh"
+	[ -z "${DD_VM:-}" ] || dmesg | AFTER="guest-run: $1" "$dir/splats.sh"
 }
 
 # try_one NAME SECONDS LINE: sets $last, the number of the last result, $bad, $good
@@ -45,7 +44,7 @@ try_one() {
 	{
 		timeout -k 5 "$2" bash -c "$3" </dev/null 2>&1
 		echo "@status $?"
-	} | tee "$tmp/output" | awk -f "$dir/reflow.awk" -v name="$1" -v n="$total" \
+	} | awk -f "$dir/reflow.awk" -v name="$1" -v n="$total" -v output="$tmp/output" \
 		-v results="$tmp/results" -v counts="$tmp/counts"
 	read -r last bad good skips <"$tmp/counts"
 	splat=$(complaints "$token")
@@ -75,7 +74,7 @@ run_one() {
 	name=${name#make -s }
 	case ${DD_VM:-} in
 	'') ;;
-	debug | um | kcsan) limit=$((6 * limit)) ;;
+	debug | um | um-smp-debug | kcsan) limit=$((6 * limit)) ;;
 	*) limit=$((2 * limit)) ;;
 	esac
 	echo "# $line"
@@ -87,8 +86,8 @@ run_one() {
 		try=$((try + 1))
 		try_one "$name" "$limit" "$line"
 	done
-	cat "$tmp/results"
-	echo "# $((SECONDS - start)) s, of $limit${busy:+; processors: $(($(busy) - busy)) s}"
+	printf '%s\n' "$(<"$tmp/results")"
+	echo "# $((SECONDS - start)) s, of $limit${busy:+; processors: $(($(busy) - busy)) s: $line}"
 	total=$last
 	failed=$((failed + bad)) passed=$((passed + good)) skipped=$((skipped + skips))
 	[ "$try" = 1 ] || [ "$bad" != 0 ] || [ -n "$splat" ] ||

@@ -4,8 +4,7 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|7.x|source|source-7.3|ynl|debug|um|um-smp|kcsan]...
-#                                                make them available (all but kcsan)
+#   kernels.sh fetch [KERNEL]...                 make them available (all but um-smp-debug, kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
@@ -19,7 +18,9 @@
 #   debug, um, kcsan
 #           built from Debian 12's source, um for User-Mode Linux, with guest.config
 #           and further fragments: see fragments() below
-#   um-smp  the same for User-Mode Linux with two processors, from source-7.3
+#   um-smp, um-smp-debug
+#           the same for User-Mode Linux with two processors, from source-7.3; the
+#           latter with all checks
 #
 # DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
 # own package sources name none.
@@ -145,6 +146,16 @@ this_compiler() {
 		sed -i '/CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT/d' "$1/include/config/auto.conf"
 }
 
+# can_check DIRECTORY: Debian's headers lack a script without which the makefile of 7.3 runs no
+# checker.
+can_check() {
+	local script=$1/scripts/checker-valid.sh
+
+	grep -q checker-valid "$1/Makefile" || return 0
+	printf '#!/bin/sh\necho 1\n' >"$script"
+	chmod +x "$script"
+}
+
 # later_libc DIRECTORY SUITE: run build tools that need a later C library than this
 # machine's with that of SUITE.
 later_libc() {
@@ -180,6 +191,7 @@ packaged_kernel() {
 	unpack "$dir" "${parts[@]/%/${version:+=$version}}"
 	old_places "$dir" "$rel"
 	this_compiler "$dir/usr/src/$headers"
+	can_check "$dir/usr/src/$common"
 	later_libc "$dir" "${2%-backports}"
 	# Debian's makefiles name the place where they are installed.
 	sed -i "s#/usr/src/#$dir/usr/src/#; s#/usr/lib/linux-kbuild#$dir&#" \
@@ -263,7 +275,7 @@ fetch_ynl() {
 # periods count.
 build_args() {
 	case $1 in
-	um | um-smp) echo ARCH=um ;;
+	um*) echo ARCH=um ;;
 	kcsan)
 		echo KCSAN_SANITIZE=n
 		printf 'KCSAN_SANITIZE_%s.o=y\n' rbtree xarray
@@ -275,7 +287,7 @@ build_args() {
 
 image_target() {
 	case $1 in
-	um | um-smp) echo linux ;;
+	um*) echo linux ;;
 	*) echo bzImage ;;
 	esac
 }
@@ -283,23 +295,30 @@ image_target() {
 # The source of a kernel that is built here.
 source_of() {
 	case $1 in
-	um-smp) echo source-7.3 ;;
+	um-smp*) echo source-7.3 ;;
 	*) echo source ;;
 	esac
 }
 
-# The options that a kernel that is built here asks for. Two of guest.config no longer
-# have a name of their own in 7.3.
+# The patch of a kernel that is built here.
+patch_of() {
+	case $1 in
+	um-smp*) echo um-smp.patch ;;
+	*) echo "$1.patch" ;;
+	esac
+}
+
+# The options that a kernel that is built here asks for. Some no longer have a name of
+# their own in 7.3.
 fragments() {
 	local gone=' '
 
+	[[ "$1" != um-smp* ]] || gone='CONFIG_(LIBCRC32C|MEMCG_KMEM|PROC_SYSCTL|SCHED_DEBUG)'
 	case $1 in
 	debug) set -- guest qemu checks debug ;;
 	um) set -- guest checks um ;;
-	um-smp)
-		set -- guest um-smp
-		gone='CONFIG_LIBCRC32C|CONFIG_PROC_SYSCTL'
-		;;
+	um-smp) set -- guest um-smp ;;
+	um-smp-debug) set -- guest checks um-smp um-smp-debug ;;
 	kcsan) set -- guest qemu kcsan ;;
 	esac
 	(cd "$VM_DIR" && cat "${@/%/.config}" | grep -vE "^($gone)=")
@@ -310,7 +329,7 @@ built_key() {
 	{
 		cat "$DD_CACHE/$(source_of "$1")/release"
 		fragments "$1" | grep '^CONFIG_'
-		[ ! -e "$VM_DIR/$1.patch" ] || cat "$VM_DIR/$1.patch"
+		cat "$VM_DIR/$(patch_of "$1")" 2>/dev/null || true
 		build_args "$1"
 		gcc --version | head -n 1
 	} | sha256sum | cut -c1-12
@@ -342,8 +361,9 @@ configure() {
 # The patches touch arch/um only: the source of the other kernels stays the same. A
 # copy of a patch names what has been applied.
 patch_source() {
-	local patch=$1.patch src
+	local patch src
 
+	patch=$(patch_of "$1")
 	src=$DD_CACHE/$(source_of "$1")
 	[ -e "$VM_DIR/$patch" ] || return 0
 	! cmp -s "$VM_DIR/$patch" "$src/$patch" || return 0
@@ -358,7 +378,7 @@ build() {
 	local name=$1 dir args
 
 	fetch "$(source_of "$name")"
-	patch_source "$name"
+	with_lock "patch-$(source_of "$name")" 600 patch_source "$name"
 	dir=$DD_CACHE/$name-$(built_key "$name")
 	say "building the $name kernel in $dir (some $2 CPU minutes)"
 	mkdir -p "$dir"
@@ -377,6 +397,7 @@ fetch_debug() { build debug 20; }
 
 fetch_um() { build um 6; }
 fetch_um-smp() { build um-smp 12; }
+fetch_um-smp-debug() { build um-smp-debug 20; }
 
 fetch_kcsan() { build kcsan 10; }
 
@@ -385,7 +406,7 @@ fetch_kcsan() { build kcsan 10; }
 dir_of() {
 	case $1 in
 	stock | 6.12 | 7.x | source | source-7.3 | ynl) echo "$DD_CACHE/$1" ;;
-	debug | um | um-smp | kcsan)
+	debug | um* | kcsan)
 		[ -s "$DD_CACHE/$(source_of "$1")/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
 		;;
@@ -403,7 +424,8 @@ present() {
 	[ -s "$dir/release" ] || return
 	case $1 in
 	stock) is_pinned stock "$dir" && [ -s "$dir/vmlinux" ] ;;
-	6.12 | 7.x | source | source-7.3) is_pinned "$1" "$dir" ;;
+	7.x) is_pinned 7.x "$dir" && compgen -G "$dir/usr/src/*/scripts/checker-valid.sh" >/dev/null ;;
+	6.12 | source | source-7.3) is_pinned "$1" "$dir" ;;
 	esac
 }
 
@@ -424,10 +446,10 @@ path() {
 	case $1:$2 in
 	*:release) echo "$rel" ;;
 	source:* | source-7.3:* | ynl:*) echo "$dir" ;;
-	um:image | um-smp:image) echo "$dir/linux" ;;
+	um*:image) echo "$dir/linux" ;;
 	debug:image | kcsan:image) echo "$dir/arch/x86/boot/bzImage" ;;
-	debug:build | um:build | um-smp:build | kcsan:build) echo "$dir" ;;
-	debug:modules | um:modules | um-smp:modules | kcsan:modules) echo "$dir" ;;
+	debug:build | um*:build | kcsan:build) echo "$dir" ;;
+	debug:modules | um*:modules | kcsan:modules) echo "$dir" ;;
 	stock:image) echo "$dir/vmlinux" ;;
 	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
 	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;

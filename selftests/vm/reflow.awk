@@ -15,6 +15,7 @@
 #   least    the least number of results
 #   results  file that gets the results, which are comments in the output then;
 #            otherwise the output has them
+#   output   file that gets the input
 #   counts   file that gets the last number and the numbers of results that
 #            failed, passed and were skipped
 
@@ -38,6 +39,7 @@ BEGIN {
 		printf "" >results
 }
 
+output { print >output }
 { sub(/\r$/, "") }
 
 /^@status / { status = $2; next }

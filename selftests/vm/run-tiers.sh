@@ -17,6 +17,7 @@
 # Fewer results than PLAN says are a failure, more are reported. A tier without a
 # line in PLAN, or a line without a tier, is a failure.
 #
+# The report lists the programs that took most processor time.
 # A program that passed only when it was repeated (guest-run.sh) is listed as flaky.
 # More than FLAKY_MAX of them, or one that was flaky in one of the last FLAKY_RUNS
 # runs of all tiers on this machine as well, are a failure.
@@ -30,9 +31,11 @@ PLAN=$TIERS/PLAN
 LOGS=$TOP/build/test${DD_TIERS:+/harness}
 SUMS=$LOGS/sums
 NAMES=$LOGS/names
+TIMES=$LOGS/times
 ASIDE=$LOGS/aside
 QUEUE=$LOGS/queue
 ASIDE_NICE=1
+TOP_TIMES=40
 FLAKY_MAX=3
 FLAKY_RUNS=20
 HISTORY=${DD_FLAKY:-$DD_CACHE/flaky}
@@ -47,10 +50,11 @@ all_tiers() {
 # in_plan TIER: the other words of its line.
 in_plan() { awk -v t="$1" '$1 == t { $1 = ""; print }' "$PLAN"; }
 
-# name_results TIER: failures, skips and flaky programs, for the end of the report.
+# name_results TIER: failures, skips and flaky programs, for the end of the report, and times.
 name_results() {
 	sed -nE "s/^not ok [0-9]+ /failed: /p; s/^ok [0-9]+ (.*# *SKIP)/skipped: \1/Ip
 		s/^# FLAKY: /flaky: $1: /p" "$LOGS/$1.log" >>"$NAMES"
+	sed -n "s/^# .*; processors: \([0-9]* s\): /\1 $1: /p" "$LOGS/$1.log" >>"$TIMES"
 }
 
 bad_tier() {
@@ -158,6 +162,7 @@ report() {
 	  total += cpu }
 	END { printf row, "all", sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0, sprintf("%.1f", total)
 	  printf "at least %.0f minutes on %d processors\n", total / cpus, cpus }' "$SUMS"
+	sort -rn "$TIMES" | head -n "$TOP_TIMES" | sed 's/^/processors: /'
 	echo
 	sort -r -s -t: -k1,1 "$NAMES"
 	awk '{ p += $2; f += $3; s += $4 }
@@ -178,6 +183,7 @@ prepare() {
 mkdir -p "$LOGS"
 : >"$SUMS"
 : >"$NAMES"
+: >"$TIMES"
 mapfile -t tiers < <(all_tiers)
 named=''
 case ${1:-} in

@@ -6,7 +6,7 @@
 #   run.sh COMMAND
 #
 # Settings come from the environment:
-#   KERNEL=stock|um|um-smp|debug|kcsan|6.12|7.x   SMP=2   MEM=MiB   MODULE=yes|no
+#   KERNEL=stock|um|um-smp|um-smp-debug|debug|kcsan|6.12|7.x   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   START_TIME=120 (s without output before
 #   init runs; a kernel that hangs or complains while it boots is booted again, at
 #   most twice)
@@ -47,7 +47,7 @@ export LEAKS=${LEAKS:-yes}
 [ "$ICOUNT" = no ] || SMP=1
 # kmemleak needs 4 s for each GiB.
 case $KERNEL in
-debug | um | um-smp) export MEM=${MEM:-1024} ;;
+debug | um*) export MEM=${MEM:-1024} ;;
 *) export MEM=${MEM:-4096} ;;
 esac
 

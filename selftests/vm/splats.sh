@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# splats.sh [races] [FILE]: prints the lines of a kernel log that report a bug.
+# splats.sh [races] [FILE]: prints the first SPLATS lines (3) of a kernel log that report a bug,
+# of those after the line that ends with AFTER.
 # Fault injection and failed allocations print stack traces, so a trace alone is
 # none. A data race is one if KCSAN names a function of dd; with "races" the other
 # races are printed instead.
@@ -31,11 +32,17 @@ patterns=(
 # races dd [FILE]: the log without the headlines of races of the kernel alone.
 # races kernel [FILE]: these headlines. A report that the log cuts off counts as dd's.
 races() {
-	LC_ALL=C awk -v whose="$1" '
+	LC_ALL=C awk -v whose="$1" -v after="${AFTER:-}" '
 	function report(ours) {
 		if (ours && whose == "dd" || !ours && whose == "kernel")
 			print race
 		race = ""
+	}
+	{ sub(/\r$/, "") }
+	after != "" {
+		if (substr($0, length($0) - length(after) + 1) == after)
+			after = ""
+		next
 	}
 	/BUG: KCSAN: / { race = $0; ours = 0; next }
 	whose == "dd" { print }
@@ -45,10 +52,10 @@ races() {
 	END { if (race != "") report(1) }' "${@:2}"
 }
 
+# Without further programs: guests with all checks start few of them in a second.
 if [ "${1:-}" = races ]; then
-	shift
-	races kernel "$@"
+	races kernel "${@:2}"
 else
 	IFS='|'
-	races dd "$@" | grep -a -E "${patterns[*]}"
-fi | tr -d '\r' | head -n "${SPLATS:-3}"
+	races dd "$@" | grep -a -E -m "${SPLATS:-3}" "${patterns[*]}" || :
+fi

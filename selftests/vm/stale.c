@@ -6,22 +6,20 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "tap.h"
+
 #define ROUNDS	200
 #define PAGE	4096
-#define GONE	0
-#define STORED	1
 
 static void on_cpu(int cpu)
 {
@@ -29,74 +27,49 @@ static void on_cpu(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set)) {
-		printf("1..0 # SKIP this needs two processors\n");
-		exit(0);
-	}
+	check_eq(sched_setaffinity(0, sizeof(set), &set), 0);
 }
 
-static void *shared_page(int fd)
+static volatile int *shared_page(int fd)
 {
-	void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
-
-	if (p == MAP_FAILED)
-		abort();
-	return p;
+	return mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
 }
 
-static int status_of(pid_t pid)
+/* A child stores to a page of a file until it has been removed, and once more. */
+static void store_and_truncate(_Atomic int *ready, _Atomic int *removed)
 {
-	int status;
-
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		abort();
-	return WEXITSTATUS(status);
-}
-
-static sigjmp_buf fault;
-
-static void on_fault(int sig)
-{
-	siglongjmp(fault, sig);
-}
-
-/* Stores to a page of @fd all the time, and once more after it has been removed. */
-static int store_on(int fd, _Atomic int *ready, const _Atomic int *removed)
-{
-	volatile int *page = shared_page(fd);
-
-	on_cpu(1);
-	signal(SIGBUS, on_fault);
-	if (sigsetjmp(fault, 1))
-		return GONE;
-	*page = 1;
-	*ready = 1;
-	while (!*removed)
-		++*page;
-	*page = 2;
-	return STORED;
-}
-
-static int truncate_once(_Atomic int *words)
-{
-	int fd = memfd_create("stale", 0), status;
+	int fd = memfd_create("stale", 0), status = 0;
 	pid_t pid;
 
-	words[0] = words[1] = 0;
-	if (ftruncate(fd, PAGE))
-		abort();
+	*ready = *removed = 0;
+	check_eq(ftruncate(fd, PAGE), 0);
 	pid = fork();
-	if (!pid)
-		_exit(store_on(fd, &words[0], &words[1]));
-	while (!words[0])
+	if (!pid) {
+		volatile int *page = shared_page(fd);
+
+		on_cpu(1);
+		for (*page = 1, *ready = 1; !*removed;)
+			++*page;
+		*page = 2;
+		_exit(0);
+	}
+	while (!*ready)
 		;
-	if (ftruncate(fd, 0))
-		abort();
-	words[1] = 1;
-	status = status_of(pid);
+	check_eq(ftruncate(fd, 0), 0);
+	*removed = 1;
+	check_eq(waitpid(pid, &status, 0), pid);
+	check(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
 	close(fd);
-	return status;
+}
+
+TEST(no_store_reaches_a_page_after_it_has_been_removed)
+{
+	_Atomic int *words = (_Atomic int *)shared_page(-1);
+
+	on_cpu(0);
+	for (int i = 0; i < ROUNDS; i++)
+		store_and_truncate(&words[0], &words[1]);
 }
 
 static volatile unsigned long counted;
@@ -110,51 +83,24 @@ static void *count(void *unused)
 	return unused;
 }
 
-/* Whether the copy of a child changes. */
-static int fork_once(void)
+static int copy_changes(const void *unused)
 {
 	const struct timespec moment = { .tv_nsec = 300000 };
-	pid_t pid = fork();
+	unsigned long copy = counted;
 
-	if (!pid) {
-		unsigned long copy = counted;
-
-		nanosleep(&moment, NULL);
-		_exit(counted != copy);
-	}
-	return status_of(pid);
+	(void)unused;
+	nanosleep(&moment, NULL);
+	return counted != copy;
 }
 
-static int failures;
-
-static void result(int number, const char *name, int bad)
+TEST(no_store_of_a_thread_changes_the_copy_of_a_child)
 {
-	failures += !!bad;
-	if (bad)
-		printf("# %d of %d times\n", bad, ROUNDS);
-	printf("%sok %d %s\n", bad ? "not " : "", number, name);
-}
-
-int main(void)
-{
-	_Atomic int *words = shared_page(-1);
 	pthread_t thread;
-	int i, bad = 0;
 
-	on_cpu(1);
 	on_cpu(0);
-	setbuf(stdout, NULL);
-	for (i = 0; i < ROUNDS; i++)
-		bad += truncate_once(words);
-	result(1, "no store reaches a page after it has been removed", bad);
-
-	if (pthread_create(&thread, NULL, count, NULL))
-		abort();
-	for (i = bad = 0; i < ROUNDS; i++)
-		bad += fork_once();
+	check_eq(pthread_create(&thread, NULL, count, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++)
+		check_eq(in_child(copy_changes, NULL), 0);
 	stop = 1;
-	pthread_join(thread, NULL);
-	result(2, "no store of a thread changes the copy of a child", bad);
-	printf("1..2\n");
-	return failures;
+	check_eq(pthread_join(thread, NULL), 0);
 }

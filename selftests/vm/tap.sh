@@ -92,6 +92,21 @@ run() {
 	"$@" >"$OUT" 2>"$ERR" </dev/null || status=$?
 }
 
+# exits NAME STATUS COMMAND...: one test: COMMAND exits with STATUS and, unless that
+# is 0 or 6, prints an error of ddctl.
+exits() {
+	local name=$1 want=$2
+
+	shift 2
+	run "$@"
+	check "$name" status_is "$want"
+}
+
+status_is() {
+	[ "$status" = "$1" ] || return
+	[ "$1" = 0 ] || [ "$1" = 6 ] || has_line "$ERR" '^ddctl: '
+}
+
 # silent COMMAND...: it succeeds and prints nothing.
 silent() {
 	local out
@@ -159,12 +174,22 @@ has_line() {
 
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
+# ended PID: a child of this shell has ended, with all its threads. bash sometimes does not reap
+# until "wait".
+ended() {
+	local stat words
+
+	read -r stat 2>/dev/null <"/proc/$1/stat" || return 0
+	read -ra words <<<"${stat##*) }"
+	[ "${words[0]} ${words[17]}" = 'Z 1' ]
+}
+
 # exited PID CODE [LOG]...: the background process ends with CODE within PATIENCE.
 exited() {
 	local got=0
 
-	within "$PATIENCE" gone "$1" || diag "process $1 is still there"
-	gone "$1" || kill -9 "$1"
+	within "$PATIENCE" ended "$1" || diag "process $1 is still there"
+	ended "$1" || kill -9 "$1"
 	wait "$1" || got=$?
 	[ "$got" = "$2" ] && return
 	diag "exit code $got, not $2"

@@ -8,9 +8,6 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dd_mem.h"
@@ -131,28 +128,4 @@ TEST(VM_59_VM_46_3_directions)
 	check_eq(word, 55);
 	check_eq(board[WORDS], 0);
 	import_end();
-}
-
-TEST(VM_46_9_a_file_and_a_call_that_does_not_exist)
-{
-	vmmc_exphandle_t e;
-	char path[] = "/var/tmp/vmmcXXXXXX";
-	int fd = mkstemp(path);
-	int32 *at;
-
-	owner_start();
-	check_eq(vmmc_ExportRecvBuf((int32 *)constant, 3, 1, NULL, BUF_READ_ONLY, VMMC_PERM_ANY, &e),
-		 vmmcErr_BadArg);
-	check_eq(vmmc_Spawn("/bin/true", NULL, vmmc_MyNode(), &pid), vmmcErr_BadArg);
-	check(fd >= 0);
-	check_eq(ftruncate(fd, PAGE), 0);
-	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	check(at != MAP_FAILED);
-	/* The root of some guests is in memory, which can be pinned. */
-	if (!vmmc_ExportRecvBuf(at, 4, 1, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e))
-		check_eq(vmmc_UnexportRecvBuf(e), vmmc_Success);
-	munmap(at, PAGE);
-	close(fd);
-	unlink(path);
-	owner_end();
 }

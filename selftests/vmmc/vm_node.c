@@ -8,53 +8,31 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <sched.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "asleep.h"
 #include "buffers.h"
 
-#define WINDOW	256
-
-static vmmc_result_t made(vmmc_imphandle_t *h)
-{
-	vmmc_result_t code;
-
-	while ((code = vmmc_ImportRecvBufStatus(h, &proxy, &nwords)) == vmmcErr_InProgress)
-		sched_yield();
-	return code;
-}
-
-static vmmc_result_t done(const vmmc_async_handle_t *h)
-{
-	vmmc_result_t code;
-
-	while ((code = vmmc_AsyncStatus(h)) == vmmcErr_InProgress)
-		sched_yield();
-	return code;
-}
-
 /* Calls wait for the dead time, and return the document's codes; afterwards all is well again. */
 TEST(VM_46_3_VM_46_15_a_node_that_does_not_answer)
 {
 	static int32 words[16 * WORDS];
 	vmmc_async_handle_t sent;
-	vmmc_imphandle_t pending;
+	struct request pending;
 	int32 word;
 
 	owner_start_with(0, 16 * WORDS, RW(1));
-	check_eq(vmmc_ImportRecvBufAsync(node_there(), pid, 2, &pending), vmmc_Success);
+	check_eq(request_new(&pending, pid, 2), vmmc_Success);
 	check_eq(root_run("ddctl peer set 2 dead-time 1000"), 0);
 	check_eq(root_run("tc -n dd2 qdisc replace dev eth0 root netem loss 100%"), 0);
 	check_eq(vmmc_SendDataAsync(words, proxy, 16 * WORDS, &sent), vmmc_Success);
 	check_eq(vmmc_GetData(&word, proxy, 1), vmmcErr_BadIbufState);
-	check_eq(done(&sent), vmmcErr_BadIbufState);
+	check_eq(finished(&sent), vmmcErr_BadIbufState);
 	check_eq(vmmc_SendData(&word, proxy, 1), vmmcErr_BadIbufState);
-	check_eq(made(&pending), vmmcErr_NoSuchNode);
+	check_eq(request_wait(&pending), vmmcErr_NoSuchNode);
 	check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
 	check_eq(import_number(1), vmmcErr_NoSuchNode);
 	check_eq(root_run("ddctl peer set 2 dead-time 5000"), 0);
@@ -83,7 +61,7 @@ static void *import_meanwhile(void *arg)
 	while (!asleep_in(main_thread, SYS_ioctl))
 		usleep(1000);
 	if (!vmmc_ImportRecvBuf(there, (long)arg, 2, &h, &at, &n))
-		__atomic_store_n(&board[IMPORTED], 1, __ATOMIC_RELEASE);
+		store(&board[IMPORTED], 1);
 	return NULL;
 }
 
@@ -116,7 +94,7 @@ static void note(int32 *where, int32 what)
 
 static bool has_imported(void)
 {
-	return __atomic_load_n(&board[IMPORTED], __ATOMIC_ACQUIRE);
+	return load(&board[IMPORTED]);
 }
 
 /* It waits for what was sent, and other threads go on. */

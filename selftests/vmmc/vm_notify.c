@@ -8,29 +8,18 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "asleep.h"
-#include "dd_mem.h"
-#include "buffer_notify.h"
+#include "sender.h"
 
 /* ---- calls in a handler ----------------------------------------------------------- */
 
-static int32 result[64];
-
-static void calls(int32 *where, int32 what)
+void calls(int32 *where, int32 what)
 {
 	int32 word = 5, got = 0, *r = result;
 	vmmc_async_handle_t h;
@@ -46,13 +35,10 @@ static void calls(int32 *where, int32 what)
 	*r++ = got - 5;
 	*r++ = vmmc_SendDataNotify(&word, back_at + 1, 1);
 	*r++ = vmmc_SendDataAsync(&word, back_at + 2, 1, &h);
-	while (vmmc_AsyncStatus(&h) == vmmcErr_InProgress)
-		;
-	*r++ = vmmc_AsyncStatus(&h);
+	*r++ = finished(&h);
 	*r++ = vmmc_SendDataAsyncNotify(&word, back_at + 3, 1, &h);
 	*r++ = vmmc_GetDataAsync(&got, back_at, 1, &h);
-	while (vmmc_AsyncStatus(&h) == vmmcErr_InProgress)
-		;
+	*r++ = finished(&h);
 	vmmc_BlockNotifications();
 	*r++ = vmmc_UnblockNotifications();
 	*r++ = vmmc_AllHosts(&n, &hosts);
@@ -64,7 +50,7 @@ static void calls(int32 *where, int32 what)
 	*r++ = vmmc_DataEnd(exported[2]) != vmmcErr_NoSuchError;
 	vmmc_ClearDataEnd(exported[2]);
 	vmmc_Version(&major, &minor);
-	*r++ = 1000;	/* the calls that are refused follow */
+	*r++ = ALLOWED;
 	*r++ = vmmc_ExportRecvBuf(words + 3 * WORDS, 1, 9, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e);
 	*r++ = vmmc_UnexportRecvBuf(exported[2]);
 	*r++ = vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 2, &imp, &p, &n);
@@ -75,63 +61,8 @@ static void calls(int32 *where, int32 what)
 	*r++ = vmmc_EndRedir(exported[2], &n, &first);
 	*r++ = vmmc_Spawn("/bin/true", NULL, vmmc_MyNode(), &pid);
 	*r++ = vmmc_UnblockNotifications();
-	*r++ = 2000;
+	*r++ = REFUSED;
 	note(where, what);
-}
-
-TEST(VM_45_VM_46_17_calls_in_a_handler)
-{
-	int32 *r = result;
-
-	begin_one(calls);
-	export_as(AS(2, BUF_READWRITE | BUF_REDIRECTABLE, VMMC_PERM_ANY), words + WORDS, WORDS, NULL);
-	begin_back();
-	check_eq(worker_do(sender, job_send_many, 1, 1, 7), vmmc_Success);
-	check(handles(1));
-	for (; *r != 1000; r++)
-		check_eq(*r, 0);
-	for (r++; *r != 2000; r++)
-		check_eq(*r, vmmcErr_NotInHandler);
-	check_eq(vmmc_UnimportRecvBuf(back), vmmc_Success);
-	end(2);
-}
-
-static long job_send_async(long id, long n, long first)
-{
-	static int32 sent[64];
-	vmmc_async_handle_t h;
-	vmmc_result_t ret = 0;
-
-	for (long i = 0; i < n && !ret; i++) {
-		sent[i] = first + i;
-		ret = vmmc_SendDataAsyncNotify(&sent[i], at[id] + i, 1, &h);
-	}
-	if (ret)
-		return ret;
-	while ((ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
-		sched_yield();
-	return ret;
-}
-
-TEST(VM_86_asynchronous_with_a_notification)
-{
-	begin_one(note);
-	check_eq(worker_do(sender, job_send_async, 1, 64, 500), vmmc_Success);
-	check(handles(64));
-	for (int i = 0; i < 64; i++) {
-		check_eq(value[i], 500 + i);
-		check(address[i] == words + i);
-	}
-	end(1);
-}
-
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-
-static void *computing(void *arg)
-{
-	pthread_mutex_lock(&gate);
-	pthread_mutex_unlock(&gate);
-	return NULL;
 }
 
 /* In a loop of sends, as a buffer ends: each message that arrived is handled, and no other one. */
@@ -173,7 +104,7 @@ static long job_notify_and_export(long importer, long b, long c)
 	while (!asleep_in(importer, SYS_ioctl))
 		usleep(1000);
 	ret = vmmc_SendDataNotify(&word, at[1], 1);
-	while (!ret && !__atomic_load_n(&board[WORDS], __ATOMIC_ACQUIRE))
+	while (!ret && !load(&board[WORDS]))
 		usleep(1000);
 	return ret ? ret : vmmc_ExportRecvBuf(board, WORDS, 3, NULL, BUF_READWRITE, VMMC_PERM_ANY, &e);
 }
@@ -181,7 +112,7 @@ static long job_notify_and_export(long importer, long b, long c)
 static void to_board(int32 *where, int32 what)
 {
 	note(where, what);
-	__atomic_store_n(&board[WORDS], 1, __ATOMIC_RELEASE);
+	store(&board[WORDS], 1);
 }
 
 TEST(VM_90_handlers_run_while_the_library_waits)
@@ -199,55 +130,7 @@ TEST(VM_90_handlers_run_while_the_library_waits)
 	end(1);
 }
 
-/* ---- two processes that notify each other ----------------------------------------------- */
-
-/* Imports of another user, until it gets no more. */
-static long job_import_all(long node, long pid, long id)
-{
-	vmmc_node_t n = { node };
-	vmmc_imphandle_t h;
-	uint32 size;
-	int32 *p;
-	long i;
-
-	for (i = 0; i < 300 && !vmmc_ImportRecvBuf(n, pid, id, &h, &p, &size); i++)
-		;
-	return i;
-}
-
-/* Each costs the exporter memory. */
-TEST(VM_30_a_user_does_not_get_all_imports_of_a_buffer_with_a_handler)
-{
-	struct worker *greedy = worker_new(STRANGER), *own_user = worker_new(HERE);
-	long n;
-
-	begin_one(note);
-	n = worker_do(greedy, job_import_all, vmmc_MyNode().number, vmmc_MyPid(), 1);
-	check(n > 0 && n < 64);
-	check_eq(worker_do(own_user, job_import, vmmc_MyNode().number, vmmc_MyPid(), 1),
-		 vmmc_Success);
-	worker_end(greedy);
-	worker_end(own_user);
-	end(1);
-}
-
-/* ---- threads, children, and the choice of a signal ---------------------------------------- */
-
-TEST(VM_43_threads_share_the_handlers)
-{
-	pthread_t t;
-
-	begin_one(note);
-	pthread_mutex_lock(&gate);
-	check_eq(pthread_create(&t, NULL, computing, NULL), 0);
-	check_eq(worker_do(sender, job_send_many, 1, 2 * WINDOW, 0), vmmc_Success);
-	check(handles(2 * WINDOW));
-	for (int i = 0; i < 2 * WINDOW; i++)
-		check_eq(value[i], i);
-	pthread_mutex_unlock(&gate);
-	check_eq(pthread_join(t, NULL), 0);
-	end(1);
-}
+/* ---- threads -------------------------------------------------------------------------- */
 
 static volatile pid_t other_thread;
 
@@ -315,92 +198,4 @@ TEST(VM_88_an_import_ends_while_another_thread_waits_for_it)
 		check_eq(vmmc_UnexportRecvBuf(exported[2]), vmmc_Success);
 	}
 	worker_end(sender);
-}
-
-/* A child has no exports and imports, and makes its own. */
-static long job_fork(long node, long b, long c)
-{
-	vmmc_exphandle_t e;
-	vmmc_imphandle_t h;
-	int32 word = 6, *p;
-	int status;
-	uint32 n;
-	pid_t child;
-
-	vmmc_BlockNotifications();
-	child = fork();
-	if (!child) {
-		alarm(60);
-		if (vmmc_MyPid() != getpid() || vmmc_UnexportRecvBuf(exported[1]) != vmmcErr_BadRbufState ||
-		    vmmc_SendData(&word, back_at, 1) != vmmcErr_BadProxyAddr ||
-		    vmmc_UnimportRecvBuf(back) != vmmcErr_BadIbufState ||
-		    vmmc_UnblockNotifications() != 1)
-			_exit(2);
-		atomic_store(&handled, 0);
-		if (vmmc_ExportRecvBuf(words, 8, 1, note, BUF_READWRITE, VMMC_PERM_ANY, &e) ||
-		    vmmc_ImportRecvBuf(vmmc_MyNode(), getpid(), 1, &h, &p, &n) ||
-		    vmmc_SendDataNotify(&word, p, 1))
-			_exit(3);
-		while (!atomic_load(&handled))
-			usleep(1000);
-		_exit(value[0] == 6 ? 0 : 4);
-	}
-	if (waitpid(child, &status, 0) != child)
-		return -1;
-	vmmc_UnblockNotifications();
-	return status;
-}
-
-static long job_setup(long node, long a, long b)
-{
-	uint32 n;
-
-	if (vmmc_ExportRecvBuf(words, 8, 1, note, BUF_READWRITE, VMMC_PERM_ANY, &exported[1]) ||
-	    vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &back, &back_at, &n))
-		return -1;
-	return 0;
-}
-
-TEST(VM_90_a_child_of_fork_has_its_own)
-{
-	begin();
-	check_eq(worker_do(sender, job_setup, 0, 0, 0), 0);
-	check_eq(worker_do(sender, job_fork, 0, 0, 0), 0);
-	/* The parent's go on. */
-	check_eq(worker_do(sender, job_fork, 0, 0, 0), 0);
-	end(0);
-}
-
-static int signals_of_program;
-
-static void count_signal(int sig)
-{
-	signals_of_program++;
-}
-
-static long job_other_signal(long a, long b, long c)
-{
-	int32 word = 1, *p;
-	vmmc_imphandle_t h;
-	uint32 n;
-
-	setenv("DD_SIGNAL", "12", 1);
-	signal(SIGURG, count_signal);
-	if (vmmc_ExportRecvBuf(words, 8, 1, note, BUF_READWRITE, VMMC_PERM_ANY, &exported[1]) ||
-	    vmmc_ImportRecvBuf(vmmc_MyNode(), vmmc_MyPid(), 1, &h, &p, &n))
-		return -1;
-	atomic_store(&handled, 0);
-	raise(SIGURG);
-	if (vmmc_SendDataNotify(&word, p, 1))
-		return -2;
-	while (!atomic_load(&handled))
-		usleep(1000);
-	return signals_of_program;
-}
-
-TEST(VM_90_another_signal)
-{
-	begin();
-	check_eq(worker_do(sender, job_other_signal, 0, 0, 0), 1);
-	end(0);
 }

@@ -8,34 +8,18 @@
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "asleep.h"
 #include "buffers.h"
 
 static vmmc_result_t import(vmmc_node_t node, vmmc_pid_t pid)
 {
 	return vmmc_ImportRecvBuf(node, pid, 1, &imp, &proxy, &nwords);
-}
-
-TEST(VM_69_the_pid_is_the_process)
-{
-	owner = worker_new(THERE);
-	check_eq(worker_do(owner, job_pid, 0, 0, 0), worker_pid(owner));
-	check_eq(vmmc_MyPid(), getpid());
-	worker_end(owner);
 }
 
 TEST(VM_46_15_no_such_node)
@@ -53,43 +37,6 @@ TEST(VM_46_15_no_such_node)
 	worker_end(owner);
 }
 
-static vmmc_result_t made(vmmc_imphandle_t *h)
-{
-	vmmc_result_t code;
-
-	while ((code = vmmc_ImportRecvBufStatus(h, &proxy, &nwords)) == vmmcErr_InProgress)
-		sched_yield();
-	return code;
-}
-
-TEST(VM_46_16_no_such_process)
-{
-	vmmc_imphandle_t h;
-	vmmc_result_t code;
-
-	owner = worker_new(THERE);
-	code = vmmc_ImportRecvBufAsync(node_there(), 999999, 1, &h);
-	check_eq(code ? code : made(&h), vmmcErr_NoSuchProcess);
-	/* It does not use VMMC, or not yet. */
-	check_eq(import(node_there(), worker_pid(owner)), vmmcErr_NoSuchProcess);
-	check_eq(worker_do(owner, job_export, 0, WORDS, RW(1)), vmmc_Success);
-	check_eq(import(node_there(), worker_pid(owner)), vmmc_Success);
-	check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
-	worker_end(owner);
-}
-
-TEST(VM_46_16_a_process_that_ends_before_its_export)
-{
-	vmmc_imphandle_t h;
-
-	owner_start();
-	check_eq(vmmc_ImportRecvBufAsync(node_there(), pid, 1, &h), vmmc_Success);
-	check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords), vmmcErr_InProgress);
-	owner_end();
-	check_eq(made(&h), vmmcErr_NoSuchProcess);
-	check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords), vmmcErr_BadAsyncHandle);
-}
-
 static long job_export_shortly(long id, long b, long c)
 {
 	long ret = job_export(0, WORDS, RW(id));
@@ -100,21 +47,19 @@ static long job_export_shortly(long id, long b, long c)
 /* It is woken by an export that has ended when it looks. */
 TEST(VM_37_an_import_waits_for_the_next_export)
 {
-	vmmc_imphandle_t h;
-	vmmc_pid_t pid;
-	int32 word = 7;
+	struct request r;
+	int code;
 
-	owner = worker_new(THERE);
-	pid = worker_do(owner, job_pid, 0, 0, 0);
-	check_eq(vmmc_ImportRecvBufAsync(node_there(), pid, 1, &h), vmmc_Success);
+	owner_start();
+	check_eq(request_new(&r, pid, 1), vmmc_Success);
 	for (int i = 0; i < 10; i++)
 		check_eq(worker_do(owner, job_export_shortly, 1, 0, 0), vmmc_Success);
-	check_eq(vmmc_ImportRecvBufStatus(&h, &proxy, &nwords), vmmcErr_InProgress);
+	check(!request_done(&r, &code));
 	check_eq(worker_do(owner, job_export, 0, WORDS, RW(1)), vmmc_Success);
-	check_eq(made(&h), vmmc_Success);
-	check_eq(vmmc_SendData(&word, proxy, 1), vmmc_Success);
-	check_eq(vmmc_UnimportRecvBuf(h), vmmc_Success);
-	worker_end(owner);
+	check_eq(request_wait(&r), vmmc_Success);
+	check_eq(vmmc_SendData(constant, r.at, 3), vmmc_Success);
+	check_eq(request_end(&r), vmmc_Success);
+	owner_end();
 }
 
 static long job_send_and_exit(long node, long pid, long n)
@@ -157,80 +102,8 @@ TEST(VM_32_what_a_process_has_sent_arrives_after_its_exit)
 	check_eq(vmmc_UnexportRecvBuf(exported[1]), vmmc_Success);
 }
 
-static bool import_ended(void)
-{
-	int32 word = 1;
-
-	return vmmc_SendData(&word, proxy, 1) == vmmcErr_BadIbufState;
-}
-
-TEST(VM_46_3_an_exporter_that_is_killed)
-{
-	vmmc_async_handle_t h;
-	static int32 words[WORDS];
-	vmmc_result_t code;
-
-	for (int i = 0; i < 5; i++) {
-		owner = worker_new(THERE);
-		check_eq(worker_do(owner, job_export, 0, WORDS, RW(1)), vmmc_Success);
-		check_eq(import(node_there(), worker_pid(owner)), vmmc_Success);
-		check_eq(vmmc_SendDataAsync(words, proxy, WORDS, &h), vmmc_Success);
-		worker_end(owner);
-		/* Between nodes, when the other one has reported it. */
-		check(soon(import_ended));
-		check_eq(vmmc_GetData(words, proxy, 1), vmmcErr_BadIbufState);
-		while ((code = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
-			sched_yield();
-		check(code == vmmc_Success || code == vmmcErr_BadIbufState);
-		check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
-	}
-}
-
-static long job_send_always(long node, long pid, long c)
-{
-	vmmc_node_t n = { node };
-	vmmc_imphandle_t h;
-	int32 *at, word = 1;
-	uint32 size;
-
-	if (vmmc_ImportRecvBuf(n, pid, 1, &h, &at, &size))
-		return -1;
-	for (;;) {
-		if (vmmc_SendDataNotify(&word, at, 1) || vmmc_SendData(&word, at + 1, 1) ||
-		    vmmc_GetData(&word, at, 1))
-			return -2;
-	}
-}
-
-static int handled;
-
-static void note(int32 *where, int32 what)
-{
-	__atomic_add_fetch(&handled, 1, __ATOMIC_RELEASE);
-}
-
-static bool some_handled(void)
-{
-	return __atomic_load_n(&handled, __ATOMIC_ACQUIRE) > 0;
-}
-
-TEST(VM_33_importers_that_are_killed_stop_nothing)
-{
-	for (int i = 0; i < 10; i++) {
-		owner = worker_new(THERE);
-		__atomic_store_n(&handled, 0, __ATOMIC_RELAXED);
-		check_eq(vmmc_ExportRecvBuf(board + 2 * WORDS, WORDS, 1, note, BUF_READWRITE,
-					    VMMC_PERM_ANY, &exported[1]), vmmc_Success);
-		worker_begin(owner, job_send_always, vmmc_MyNode().number, vmmc_MyPid(), 0);
-		check(soon(some_handled));
-		worker_end(owner);
-		check_eq(vmmc_UnexportRecvBuf(exported[1]), vmmc_Success);
-	}
-}
-
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-#define CONF	"/etc/dd/cluster.conf"
 #define CLUSTER_PEER	"10.9.0.2"	/* see selftests/net/cluster.sh */
 
 /* Two names, an address, and lines that are not those of nodes. */
@@ -281,10 +154,8 @@ static long job_hosts(long mode, long b, long c)
 
 TEST(VM_47_VM_48_VM_49_VM_56_VM_67_VM_68_VM_70_VM_71_hosts)
 {
-	check_eq(root_run("mkdir -p /etc/dd; ! [ -e " CONF " ] || mv " CONF " " CONF ".kept;"
-			  "printf '# The cluster\\nmax 16\\ndead-time 5000\\n1 fedex1.example.org\\n"
-			  "2 fedex2.example.org:5000 # a port\\n7 [10.9.0.7]:56797\\n1 twice\\nx y\\n9\\n'"
-			  ">" CONF), 0);
+	conf_begin("# The cluster\\nmax 16\\ndead-time 5000\\n1 fedex1.example.org\\n"
+		   "2 fedex2.example.org:5000 # a port\\n7 [10.9.0.7]:56797\\n1 twice\\nx y\\n9\\n");
 	for (int mode = 1; mode <= 3; mode++) {
 		for (int where = THERE; where <= HERE; where++) {
 			owner = worker_new(where);
@@ -292,7 +163,7 @@ TEST(VM_47_VM_48_VM_49_VM_56_VM_67_VM_68_VM_70_VM_71_hosts)
 			worker_end(owner);
 		}
 	}
-	check_eq(root_run("rm " CONF "; ! [ -e " CONF ".kept ] || mv " CONF ".kept " CONF), 0);
+	conf_end();
 }
 
 static long job_no_conf(long a, long b, long c)
@@ -316,22 +187,12 @@ TEST(VM_47_VM_67_a_node_alone)
 	worker_end(owner);
 }
 
-TEST(VM_57_VM_46_5_VM_46_10_VM_46_23_VM_46_9_codes_and_their_texts)
+TEST(VM_57_VM_46_5_VM_46_10_VM_46_23_calls_and_texts_that_say_nothing)
 {
-	vmmc_node_t node;
+	vmmc_node_t node = vmmc_MyNode();
 	vmmc_pid_t pid;
-	char *text[25];
 
-	check_eq(vmmc_Success, 0);
-	for (int i = 0; i <= 24; i++) {
-		text[i] = vmmc_ErrorStr(-i);
-		check(strlen(text[i]) > 5);
-		for (int j = 0; j < i; j++)
-			check(strcmp(text[i], text[j]));
-	}
 	check(!strcmp(vmmc_ErrorStr(vmmcErr_NoSuchError), "no data"));
-	check(!strcmp(vmmc_ErrorStr(1), vmmc_ErrorStr(-25)));
-	check(!strcmp(vmmc_ErrorStr(-0x7fffffff - 1), vmmc_ErrorStr(99)));
 	check_eq(vmmcErr_BadProxyExtension, -5);
 	check_eq(vmmcErr_UnblockedNotifications, -10);
 	check_eq(vmmcErr_StaleHandle, vmmcErr_StateHandle);
@@ -350,50 +211,37 @@ TEST(VM_72_VM_73_VM_74_constants)
 	check_eq(minor, 0);
 }
 
-/* What a worker prints while it makes calls that fail. */
-static long job_say(long level, long fd, long c)
+static int level;
+
+/* Calls that fail, and one that does not. */
+static void say(void)
 {
 	static int32 word;
 
-	dup2(fd, 2);
-	if (level >= 0)
-		vmmc_SetDebugLevel(level);
+	vmmc_SetDebugLevel(level);
 	vmmc_SendData(board, board, 1);
 	vmmc_SendData(board, board, 0);
-	vmmc_ExportRecvBuf(&word, 1, 7, NULL, BUF_READWRITE, VMMC_PERM_ANY, &exported[1]);
+	buf_export(&word, 1, RW(7), NULL);
 	vmmc_Error(vmmcErr_BadSize, level ? "loud" : "silent");
 	vmmc_SetDebugLevel(0);
 	vmmc_SendData(board, board, 1);
-	return 0;
+	buf_unexport(7);
 }
 
 TEST(VM_75_debug_level)
 {
-	char said[2][4096] = { "" };
-	int ends[2];
-	ssize_t n;
+	char text[2][4096];
 
-	for (int level = 0; level < 2; level++) {
-		int status;
-		pid_t child;
-
-		check_eq(pipe(ends), 0);
-		child = fork();
-		if (!child)
-			_exit(job_say(level, ends[1], 0));
-		close(ends[1]);
-		check_eq(waitpid(child, &status, 0), child);
-		check_eq(status, 0);
-		n = read(ends[0], said[level], sizeof(said[level]) - 1);
-		check(n > 0);
-		close(ends[0]);
-	}
-	check(!strncmp(said[0], "silent: ", 8));
-	check(!strchr(strchr(said[0], '\n') + 1, '\n'));
-	check(strstr(said[1], "vmmc_SendData: not all words"));
-	check(strstr(said[1], "vmmc_SendData: the number of words"));
-	check(!strstr(said[1], "success"));
-	check(strstr(said[1], "loud: the number of words"));
+	owner_start();
+	for (level = 0; level < 2; level++)
+		said(say, text[level], sizeof(text[level]));
+	check(!strncmp(text[0], "silent: ", 8));
+	check(!strchr(strchr(text[0], '\n') + 1, '\n'));
+	check(strstr(text[1], "vmmc_SendData: not all words"));
+	check(strstr(text[1], "vmmc_SendData: the number of words"));
+	check(!strstr(text[1], "success"));
+	check(strstr(text[1], "loud: the number of words"));
+	owner_end();
 }
 
 static int mute[2];

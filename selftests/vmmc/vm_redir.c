@@ -10,30 +10,25 @@
  */
 #define _GNU_SOURCE
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "dd_mem.h"
-#include "buffers.h"
+#include "sender.h"
 
-#define BULK	(64 * WORDS)
+static int32 user[BULK] __attribute__((aligned(PAGE)));
+static uint32 count, first;
 
-/* ---- jobs of the sender ------------------------------------------------------------ */
+/* Buffer 1, all of @words, is redirectable. */
+#define OWN	(exported[1])
 
-static vmmc_imphandle_t imported;
-static int32 *at;
-static int32 message[BULK];
-
-static long job_import(long node, long pid, long c)
+static void begin_redirectable(void)
 {
-	vmmc_node_t n = { node };
-	uint32 size;
-
-	return vmmc_ImportRecvBuf(n, pid, 1, &imported, &at, &size);
+	begin();
+	memset(user, 0, sizeof(user));
+	export_as(REDIRECTABLE(1), words, BULK, NULL);
 }
 
 static int32 word_of(long round, long i)
@@ -41,174 +36,113 @@ static int32 word_of(long round, long i)
 	return round << 20 | i;
 }
 
-/* Send a message and wait for its end, in the buffer or elsewhere. */
-static long job_send(long offset, long n, long round)
+static void send_words(long offset, long n, long round)
 {
-	vmmc_async_handle_t h;
-	vmmc_result_t ret;
-	int32 word;
-
-	for (long i = 0; i < n; i++)
-		message[i] = word_of(round, i);
-	ret = vmmc_SendDataAsync(message, at + offset, n, &h);
-	if (ret)
-		return ret;
-	while ((ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
-		sched_yield();
-	return ret ? ret : vmmc_GetData(&word, at, 1);
+	check_eq(worker_do(sender, job_send_plain, 1, SPAN(offset, n), word_of(round, 0)),
+		 vmmc_Success);
 }
 
 /* Words are bytes for libdd. */
-static long job_put_bytes(long node, long pid, long n)
+static long job_put_bytes(long node, long of, long n)
 {
-	unsigned char key[DD_KEY_SIZE] = { pid, pid >> 8, pid >> 16, pid >> 24, 1, [8] = 'V' };
+	unsigned char key[DD_KEY_SIZE];
 	struct dd_mem *mem;
 	struct dd *h;
 
+	buf_key(key, of, 1);
 	if (dd_open(&h) || dd_import(h, node, DD_KEY_BUFFER, key, DD_CAN_PUT, &mem) ||
-	    dd_put(mem, message, n, 0, 0))
+	    dd_put(mem, constant, n, 0, 0))
 		return -1;
 	return dd_shutdown(h);
 }
 
-static struct worker *sender;
-
-/* ---- this process -------------------------------------------------------------------- */
-
-static int32 buf[BULK] __attribute__((aligned(PAGE)));
-static int32 user[BULK] __attribute__((aligned(PAGE)));
-static vmmc_exphandle_t own;
-static uint32 count, first;
-static bool lossy;
-
-static void begin(void)
+static void put_bytes(long n)
 {
-	lossy = getenv("DDP_LOSS") != NULL;
-	sender = worker_new(THERE);
-	memset(buf, 0xff, sizeof(buf));
-	memset(user, 0xff, sizeof(user));
-	check_eq(vmmc_ExportRecvBuf(buf, BULK, 1, NULL, BUF_READWRITE | BUF_REDIRECTABLE,
-				    VMMC_PERM_ANY, &own), vmmc_Success);
-	check_eq(worker_do(sender, job_import, vmmc_MyNode().number, vmmc_MyPid(), 0),
-		 vmmc_Success);
-}
-
-static void end(void)
-{
-	check_eq(vmmc_UnexportRecvBuf(own), vmmc_Success);
-	worker_end(sender);
-}
-
-static void send_words(long offset, long n, long round)
-{
-	check_eq(worker_do(sender, job_send, offset, n, round), vmmc_Success);
+	check_eq(worker_do(sender, job_put_bytes, buf_here(), buf_me(), n), 0);
 }
 
 TEST(VM_54_VM_55_VM_46_20_the_end_of_the_data)
 {
-	vmmc_exphandle_t plain, none = { 0, 0 };
-	static int32 word[4];
+	static const struct { long offset, n; } messages[] = {
+		{ 0, 1 }, { 10, 5 }, { BULK - 1, 1 }, { 0, 3 },
+	};
+	static int32 plain[4];
 
-	begin();
-	check_eq(vmmc_DataEnd(own), vmmcErr_NoSuchError);
-	send_words(0, 1, 1);
-	check_eq(vmmc_DataEnd(own), 0);
-	send_words(10, 5, 2);
-	check_eq(vmmc_DataEnd(own), 14);
-	check_eq(buf[14], word_of(2, 4));
-	vmmc_ClearDataEnd(own);
-	check_eq(vmmc_DataEnd(own), vmmcErr_NoSuchError);
-	send_words(BULK - 1, 1, 3);
-	check_eq(vmmc_DataEnd(own), BULK - 1);
-	send_words(0, 3, 4);
-	check_eq(vmmc_DataEnd(own), 2);
-	/* A message of libdd's that ends in a word. */
-	check_eq(worker_do(sender, job_put_bytes, vmmc_MyNode().number, vmmc_MyPid(), 2), 0);
-	check_eq(vmmc_DataEnd(own), 0);
-	check_eq(worker_do(sender, job_put_bytes, vmmc_MyNode().number, vmmc_MyPid(), 7), 0);
-	check_eq(vmmc_DataEnd(own), 1);
+	begin_redirectable();
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+		vmmc_ClearDataEnd(OWN);
+		check_eq(vmmc_DataEnd(OWN), vmmcErr_NoSuchError);
+		/* Of the last message. */
+		send_words(20, 20, 1);
+		send_words(messages[i].offset, messages[i].n, 2);
+		check_eq(vmmc_DataEnd(OWN), messages[i].offset + messages[i].n - 1);
+	}
+	/* A message of libdd's ends in a word. */
+	put_bytes(2);
+	check_eq(vmmc_DataEnd(OWN), 0);
+	put_bytes(7);
+	check_eq(vmmc_DataEnd(OWN), 1);
 	/* For redirectable buffers only. */
-	check_eq(vmmc_ExportRecvBuf(word, 4, 2, NULL, BUF_READWRITE, VMMC_PERM_ANY, &plain),
-		 vmmc_Success);
-	check_eq(vmmc_DataEnd(plain), vmmcErr_BadRbufState);
-	vmmc_ClearDataEnd(plain);
-	check_eq(vmmc_UnexportRecvBuf(plain), vmmc_Success);
-	check_eq(vmmc_DataEnd(plain), vmmcErr_BadRbufState);
-	check_eq(vmmc_DataEnd(none), vmmcErr_BadRbufState);
-	end();
+	check_eq(buf_export(plain, 4, RW(2), NULL), 0);
+	check_eq(vmmc_DataEnd(exported[2]), vmmcErr_BadRbufState);
+	vmmc_ClearDataEnd(exported[2]);
+	check_eq(buf_unexport(2), 0);
+	check_eq(vmmc_DataEnd(exported[2]), vmmcErr_BadRbufState);
+	check_eq(vmmc_DataEnd((vmmc_exphandle_t){ 0, 0 }), vmmcErr_BadRbufState);
+	end(1);
 }
 
-/* Which words of a message were redirected, from @from of the message on. */
-static void check_words(long offset, long n, long round)
+/*
+ * A redirection of the words from @from on has ended: each word of a message is in its place, and
+ * nowhere else.
+ */
+static void check_words(long from, long offset, long n, long round)
 {
 	for (long i = 0; i < n; i++) {
-		bool redirected = offset + i >= first && offset + i < first + (long)count;
-		int32 *place = redirected ? user : buf;
+		long at = offset + i - from;
+		bool redirected = at >= first && at < first + (long)count;
+		int32 in_user = at >= 0 && at < BULK ? user[at] : 0;
 
-		if (place[offset + i] != word_of(round, i)) {
-			printf("# word %ld of %ld, redirected %u from %u: %x in the buffer, %x\n", i, n,
-			       count, first, buf[offset + i], user[offset + i]);
-			check(!"each word is where it should be");
-			return;
-		}
+		if ((redirected ? in_user : words[offset + i]) == word_of(round, i) &&
+		    (redirected ? words[offset + i] : in_user) != word_of(round, i))
+			continue;
+		printf("# word %ld of %ld, redirected %u from %u: %x in the buffer, %x\n", i, n,
+		       count, first, words[offset + i], in_user);
+		check(!"each word is where it should be");
+		break;
 	}
 }
 
-TEST(VM_78_VM_79_a_message_is_stored_elsewhere)
+TEST(VM_78_VM_79_VM_80_a_message_is_stored_elsewhere)
 {
-	begin();
-	check_eq(vmmc_PostRedir(own, 100, 50, user + 100), vmmc_Success);
-	send_words(90, 40, 1);
-	check_eq(vmmc_DataEnd(own), 129);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
-	/* Words 100 to 129 of the buffer, the first ones of the range. */
-	check_eq(count, 30);
-	check_eq(first, 0);
-	for (int i = 0; i < 40; i++) {
-		check_eq((i < 10 ? buf : user)[90 + i], word_of(1, i));
-		check_eq((i < 10 ? user : buf)[90 + i], -1);
+	static const struct {
+		long from, range;	/* words of the buffer that are redirected */
+		long offset, n;		/* the message */
+		uint32 count, first;	/* which words of the range were stored elsewhere */
+	} t[] = {
+		{ 100, 50, 90, 40, 30, 0 },
+		{ 100, 50, 120, 60, 30, 20 },
+		{ 100, 50, 90, 70, 50, 0 },
+		{ 100, 50, 110, 7, 7, 10 },
+	};
+
+	begin_redirectable();
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		check_eq(vmmc_PostRedir(OWN, t[i].from, t[i].range, user), vmmc_Success);
+		send_words(t[i].offset, t[i].n, i + 1);
+		check_eq(vmmc_DataEnd(OWN), t[i].offset + t[i].n - 1);
+		check_eq(vmmc_EndRedir(OWN, &count, &first), vmmc_Success);
+		check_eq(count, t[i].count);
+		check_eq(first, t[i].first);
+		check_words(t[i].from, t[i].offset, t[i].n, i + 1);
 	}
-	/* A message that begins inside of the range. */
-	check_eq(vmmc_PostRedir(own, 100, 50, user + 1000), vmmc_Success);
-	send_words(120, 60, 2);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
-	check_eq(count, 30);
-	check_eq(first, 20);
-	for (int i = 0; i < 60; i++)
-		check_eq(i < 30 ? user[1020 + i] : buf[120 + i], word_of(2, i));
-	/* The sender, and later messages, do not know of it. */
-	send_words(100, 50, 3);
-	check_eq(buf[100], word_of(3, 0));
-	end();
-}
-
-TEST(VM_80_posted_before_the_message)
-{
-	static const uint32 sizes[] = { 1, 2, 3, 1023, 1024, 1025, BULK };
-
-	begin();
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		vmmc_ClearDataEnd(own);
-		check_eq(vmmc_PostRedir(own, 0, BULK, user), vmmc_Success);
-		send_words(0, sizes[i], i);
-		check_eq(vmmc_DataEnd(own), sizes[i] - 1);
-		check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
-		check(lossy || (count == sizes[i] && !first));
-		check_words(0, sizes[i], i);
-	}
-	end();
-}
-
-TEST(VM_80_posted_after_the_message)
-{
-	begin();
-	send_words(0, 100, 1);
-	check_eq(vmmc_PostRedir(own, 0, BULK, user), vmmc_Success);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
+	/* One that is posted after the message; later messages do not know of it. */
+	send_words(0, 100, 9);
+	check_eq(vmmc_PostRedir(OWN, 0, BULK, user), vmmc_Success);
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmc_Success);
 	check_eq(count, 0);
-	check_words(0, 100, 1);
-	check_eq(user[0], -1);
-	end();
+	check_words(0, 0, 100, 9);
+	end(1);
 }
 
 static unsigned int seed;
@@ -223,129 +157,125 @@ static void pass_time(int most)
 /* Redirections are posted and ended at any time of a message. */
 TEST(VM_80_posted_and_ended_while_the_message_arrives)
 {
-	int whole = 0, none = 0, part = 0, rounds;
+	const int rounds = far ? 60 : 200;
+	int whole = 0, none = 0, part = 0;
 
-	begin();
+	begin_redirectable();
 	/* Messages take a while. */
 	link_shape("rate 40mbit");
-	rounds = far ? 60 : 200;
 	for (int round = 1; round <= rounds; round++) {
-		memset(buf, 0xff, sizeof(buf));
-		memset(user, 0xff, sizeof(user));
-		vmmc_ClearDataEnd(own);
-		worker_begin(sender, job_send, 0, BULK, round);
+		memset(words, 0, sizeof(words));
+		memset(user, 0, sizeof(user));
+		vmmc_ClearDataEnd(OWN);
+		worker_begin(sender, job_send_plain, 1, SPAN(0, BULK), word_of(round, 0));
 		if (round % 2)
-			while (__atomic_load_n(&buf[0], __ATOMIC_ACQUIRE) == -1)
+			while (!load(&words[0]))
 				sched_yield();
 		else
 			pass_time(20);
-		check_eq(vmmc_PostRedir(own, 0, BULK, user), vmmc_Success);
+		check_eq(vmmc_PostRedir(OWN, 0, BULK, user), vmmc_Success);
 		if (round % 3)
 			check_eq(worker_result(sender), vmmc_Success);
 		else
 			pass_time(20);
-		check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
+		check_eq(vmmc_EndRedir(OWN, &count, &first), vmmc_Success);
 		if (!(round % 3))
 			check_eq(worker_result(sender), vmmc_Success);
-		check_eq(vmmc_DataEnd(own), BULK - 1);
-		check_words(0, BULK, round);
+		check_eq(vmmc_DataEnd(OWN), BULK - 1);
+		check_words(0, 0, BULK, round);
 		*(count == BULK ? &whole : count ? &part : &none) += 1;
 	}
 	printf("# redirected: %d whole, %d in part, %d not\n", whole, part, none);
-	check(!far || lossy || part);
+	check(!far || getenv("DDP_LOSS") || part);
 	link_shape(NULL);
-	end();
+	end(1);
 }
 
 TEST(VM_81_a_redirection_is_for_one_message)
 {
-	begin();
-	check_eq(vmmc_PostRedir(own, 0, 100, user), vmmc_Success);
-	send_words(0, 10, 1);
-	send_words(10, 10, 2);
-	send_words(0, 10, 3);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
+	begin_redirectable();
+	for (int i = 0; i < 2; i++) {
+		/* One that was used is replaced. */
+		check_eq(vmmc_PostRedir(OWN, 0, 100, user + 100 * i), vmmc_Success);
+		send_words(0, 10, 3 * i + 1);
+		send_words(10, 10, 3 * i + 2);
+		send_words(0, 10, 3 * i + 3);
+	}
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmc_Success);
 	check_eq(count, 10);
 	check_eq(first, 0);
 	for (int i = 0; i < 10; i++) {
 		check_eq(user[i], word_of(1, i));
-		check_eq(user[10 + i], -1);
-		check_eq(buf[10 + i], word_of(2, i));
-		check_eq(buf[i], word_of(3, i));
+		check_eq(user[100 + i], word_of(4, i));
+		check_eq(user[10 + i], 0);
+		check_eq(words[10 + i], word_of(5, i));
+		check_eq(words[i], word_of(6, i));
 	}
-	/* One that was used is replaced. */
-	check_eq(vmmc_PostRedir(own, 0, 100, user), vmmc_Success);
-	send_words(0, 10, 4);
-	check_eq(vmmc_PostRedir(own, 0, 100, user + 100), vmmc_Success);
-	send_words(0, 10, 5);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
-	check_eq(count, 10);
-	check_eq(user[0], word_of(4, 0));
-	check_eq(user[100], word_of(5, 0));
-	end();
+	end(1);
 }
 
 TEST(VM_78_VM_46_4_bad_redirections)
 {
-	static int32 words[4];
-	vmmc_exphandle_t plain, none = { 0, 0 };
 	int32 *hole = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct {
+		uint32 from, n;
+		int32 *user;
+		vmmc_result_t code;
+	} bad[] = {
+		{ 0, BULK + 1, user, vmmcErr_BadArg },
+		{ BULK, 1, user, vmmcErr_BadArg },
+		{ 0xffffffff, 1, user, vmmcErr_BadArg },
+		{ 0, 0, user, vmmcErr_BadSize },
+		{ 0, 1, NULL, vmmcErr_BadArg },
+		{ 0, 1, hole, vmmcErr_BadArg },
+		{ 0, 1, (int32 *)((char *)user + 2), vmmcErr_BadAlignment },
+	};
+	static int32 plain[4];
 
-	begin();
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmcErr_BadRbufState);
-	check_eq(vmmc_PostRedir(own, 0, BULK + 1, user), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, BULK, 1, user), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, 0xffffffff, 1, user), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, 0, 0, user), vmmcErr_BadSize);
-	check_eq(vmmc_PostRedir(own, 0, 1, NULL), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, 0, 1, hole), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, 0, 1, (int32 *)((char *)user + 2)), vmmcErr_BadAlignment);
-	check_eq(vmmc_PostRedir(none, 0, 1, user), vmmcErr_BadRbufState);
-	check_eq(vmmc_EndRedir(own, NULL, &first), vmmcErr_BadArg);
-	check_eq(vmmc_EndRedir(own, &count, NULL), vmmcErr_BadArg);
-	check_eq(vmmc_PostRedir(own, 0, 10, user), vmmc_Success);
-	check_eq(vmmc_PostRedir(own, 0, 10, user + 10), vmmcErr_BadRbufState);
+	begin_redirectable();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		check_eq(vmmc_PostRedir(OWN, bad[i].from, bad[i].n, bad[i].user), bad[i].code);
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmcErr_BadRbufState);
+	check_eq(vmmc_EndRedir(OWN, NULL, &first), vmmcErr_BadArg);
+	check_eq(vmmc_EndRedir(OWN, &count, NULL), vmmcErr_BadArg);
+	/* There is one at a time, until it is used. */
+	check_eq(vmmc_PostRedir(OWN, 0, 10, user), vmmc_Success);
+	check_eq(vmmc_PostRedir(OWN, 0, 10, user + 10), vmmcErr_BadRbufState);
 	send_words(0, 10, 1);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmc_Success);
-	check_eq(count, 10);
-	check_eq(user[9], word_of(1, 9));
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmcErr_BadRbufState);
-	check_eq(vmmc_ExportRecvBuf(words, 4, 2, NULL, BUF_READWRITE, VMMC_PERM_ANY, &plain),
-		 vmmc_Success);
-	check_eq(vmmc_PostRedir(plain, 0, 1, user), vmmcErr_BadRbufState);
-	check_eq(vmmc_EndRedir(plain, &count, &first), vmmcErr_BadRbufState);
-	check_eq(vmmc_UnexportRecvBuf(plain), vmmc_Success);
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmc_Success);
+	check_words(0, 0, 10, 1);
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmcErr_BadRbufState);
+	check_eq(buf_export(plain, 4, RW(2), NULL), 0);
+	check_eq(vmmc_PostRedir(exported[2], 0, 1, user), vmmcErr_BadRbufState);
+	check_eq(vmmc_EndRedir(exported[2], &count, &first), vmmcErr_BadRbufState);
 	munmap(hole, PAGE);
-	end();
+	end(2);
 }
 
-/* The place of the redirection may be at any time the end of the export. */
 TEST(VM_82_VM_87_unexport_ends_a_redirection)
 {
-	begin();
-	check_eq(vmmc_PostRedir(own, 0, 100, user), vmmc_Success);
-	check_eq(vmmc_UnexportRecvBuf(own), vmmc_Success);
-	check_eq(vmmc_EndRedir(own, &count, &first), vmmcErr_BadRbufState);
-	check_eq(worker_do(sender, job_send, 0, 1, 0), vmmcErr_BadIbufState);
-	check_eq(user[0], -1);
-	worker_end(sender);
+	begin_redirectable();
+	check_eq(vmmc_PostRedir(OWN, 0, 100, user), vmmc_Success);
+	end(1);
+	check_eq(vmmc_EndRedir(OWN, &count, &first), vmmcErr_BadRbufState);
+	check_eq(user[0], 0);
 }
 
 /* DataEnd is in place after the data: a receiver that polls it finds the whole message. */
 TEST(VM_82_the_end_follows_the_data)
 {
-	begin();
+	begin_redirectable();
 	for (int round = 1; round <= 50; round++) {
 		int n = 1 + round * 37 % 5000;
 
-		vmmc_ClearDataEnd(own);
-		worker_begin(sender, job_send, 0, n, round);
-		while (vmmc_DataEnd(own) != n - 1)
+		vmmc_ClearDataEnd(OWN);
+		worker_begin(sender, job_send_plain, 1, SPAN(0, n), word_of(round, 0));
+		while (vmmc_DataEnd(OWN) != n - 1)
 			sched_yield();
-		check_eq(buf[n - 1], word_of(round, n - 1));
-		check_eq(buf[0], word_of(round, 0));
-		check_eq(buf[n / 2], word_of(round, n / 2));
+		check_eq(words[n - 1], word_of(round, n - 1));
+		check_eq(words[0], word_of(round, 0));
+		check_eq(words[n / 2], word_of(round, n / 2));
 		check_eq(worker_result(sender), vmmc_Success);
 	}
-	end();
+	end(1);
 }

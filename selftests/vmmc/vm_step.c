@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * vm_step.c - VMMC: a notification at every instruction of a call
+ * vm_step.c - VMMC: a notification, or a fork(), between any two instructions of a call
  *
  * A worker makes a call of the library. After each number of instructions this process notifies
  * it: the handler, which sends to another buffer, runs once before the call returns, and both
  * messages are in place. The call is made one instruction at a time once, and then stopped by
  * breakpoints where that was. Run on one node, or by across.sh.
  *
+ * Or another thread of the worker forks a child then, which finds that it has no buffers. Not for
+ * User-Mode Linux, where children of processes with threads fault.
+ *
  * Copyright (C) 2026 The dd authors
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -28,7 +30,6 @@
 /* ---- the worker --------------------------------------------------------------------- */
 
 static int32 notified[WORDS] __attribute__((aligned(PAGE)));
-static vmmc_exphandle_t own;
 static vmmc_imphandle_t to[2];
 static int32 *at[2];
 static vmmc_node_t there;
@@ -44,16 +45,14 @@ static void handler(int32 *where, int32 what)
 
 static long job_setup(long node, long pid, long c)
 {
-	uint32 n;
-
 	there.number = node;
 	parent = pid;
-	if (vmmc_ExportRecvBuf(notified, WORDS, 3, handler, BUF_READWRITE, VMMC_PERM_ANY, &own))
+	if (buf_export(notified, WORDS, RW(3), handler))
 		return -1;
 	for (int i = 0; i < 2; i++)
-		if (vmmc_ImportRecvBuf(there, parent, i + 1, &to[i], &at[i], &n))
+		if (buf_import(node, parent, i + 1, &to[i], &at[i]))
 			return -2;
-	return vmmc_MyPid();
+	return 0;
 }
 
 enum { SEND, SEND_NOTIFY, SEND_ASYNC, GET, BLOCK, IMPORT, KINDS };
@@ -73,11 +72,7 @@ static vmmc_result_t call(int kind, int32 value)
 		return vmmc_SendDataNotify(&value, at[0], 1);
 	case SEND_ASYNC:
 		ret = vmmc_SendDataAsync(&value, at[0], 1, &h);
-		if (ret)
-			return ret;
-		while ((ret = vmmc_AsyncStatus(&h)) == vmmcErr_InProgress)
-			sched_yield();
-		return ret;
+		return ret ? ret : finished(&h);
 	case GET:
 		ret = vmmc_GetData(&got, at[0], 1);
 		return ret ? ret : got != value;
@@ -221,26 +216,25 @@ static int32 wanted;
 
 static bool in_place(void)
 {
-	return __atomic_load_n(&bufs[0][0], __ATOMIC_ACQUIRE) == wanted &&
-	       __atomic_load_n(&bufs[1][0], __ATOMIC_ACQUIRE) == wanted;
+	return load(&bufs[0][0]) == wanted &&
+	       load(&bufs[1][0]) == wanted;
 }
 
-static void every_instruction(int kind, bool stores)
+static void every_instruction(int kind)
 {
-	vmmc_exphandle_t e[2];
-	vmmc_imphandle_t imp;
+	static const char *const names[KINDS] = {
+		"vmmc_SendData", "vmmc_SendDataNotify", "vmmc_SendDataAsync", "vmmc_GetData",
+		"vmmc_BlockNotifications", "vmmc_ImportRecvBuf",
+	};
 	long stride = 1, n, total = 0, places = kind == IMPORT ? PLACES / 10 : PLACES;
 	int32 value = 1;
-	uint32 size;
 
 	victim = worker_new(THERE);
 	memset(bufs, 0, sizeof(bufs));
 	for (int i = 0; i < 2; i++)
-		check_eq(vmmc_ExportRecvBuf(bufs[i], WORDS, i + 1, NULL, BUF_READWRITE,
-					    VMMC_PERM_ANY, &e[i]), vmmc_Success);
-	check(worker_do(victim, job_setup, vmmc_MyNode().number, vmmc_MyPid(), 0) > 0);
-	check_eq(vmmc_ImportRecvBuf(node_there(), worker_pid(victim), 3, &imp, &note, &size),
-		 vmmc_Success);
+		check_eq(buf_export(bufs[i], WORDS, RW(i + 1), NULL), 0);
+	check_eq(worker_do(victim, job_setup, buf_here(), buf_me(), 0), 0);
+	check_eq(buf_import(buf_there(), worker_pid(victim), 3, &imp, &note), 0);
 	check_eq(ptrace(PTRACE_SEIZE, worker_pid(victim), 0, 0), 0);
 	/* How long is it? */
 	begin_call(kind, 0);
@@ -253,44 +247,88 @@ static void every_instruction(int kind, bool stores)
 		wanted = value;
 		if (kind == GET)
 			bufs[0][0] = value;
-		if (!interrupt_at(kind, n, value))
-			continue;
-		if (stores)
+		if (interrupt_at(kind, n, value) && kind <= SEND_ASYNC)
 			check(soon(in_place));
 	}
-	printf("# %ld instructions, %ld places\n", total, total / stride);
+	printf("# %s: %ld instructions, %ld places\n", names[kind], total, total / stride);
 	worker_end(victim);
-	check_eq(vmmc_UnimportRecvBuf(imp), vmmc_Success);
+	check_eq(buf_unimport(imp), 0);
 	for (int i = 0; i < 2; i++)
-		check_eq(vmmc_UnexportRecvBuf(e[i]), vmmc_Success);
+		check_eq(buf_unexport(i + 1), 0);
 }
 
-TEST(VM_44_VM_90_a_notification_at_each_instruction_of_SendData)
+TEST(VM_44_VM_51_VM_64_VM_90_a_notification_at_each_instruction_of_a_call)
 {
-	every_instruction(SEND, true);
+	for (int kind = 0; kind < KINDS && !test_failed; kind++)
+		every_instruction(kind);
 }
 
-TEST(VM_44_VM_90_a_notification_at_each_instruction_of_SendDataNotify)
+/* ---- forks --------------------------------------------------------------------------------- */
+
+#define WAIT_NS	20000000	/* for a child; the worker may hold a lock that fork() needs */
+
+/* Words of the board: forks that are wanted, that are done, and whether a child failed. */
+enum { WANTED, DONE, FAILED };
+
+static void *fork_children(void *arg)
 {
-	every_instruction(SEND_NOTIFY, true);
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		while (load(board + DONE) == load(board + WANTED))
+			sched_yield();
+		pid = fork();
+		if (!pid)
+			_exit(buf_unexport(1) != vmmcErr_BadRbufState ||
+			      vmmc_UnblockNotifications() != 1);
+		if (waitpid(pid, &status, 0) != pid || status)
+			store(board + FAILED, 1);
+		store(board + DONE, load(board + DONE) + 1);
+	}
+	return arg;
 }
 
-TEST(VM_44_VM_90_a_notification_at_each_instruction_of_SendDataAsync)
+static long job_fork(long a, long b, long c)
 {
-	every_instruction(SEND_ASYNC, true);
+	pthread_t t;
+
+	return buf_export(bufs[0], WORDS, RW(1), handler) ||
+	       pthread_create(&t, NULL, fork_children, NULL);
 }
 
-TEST(VM_44_VM_90_a_notification_at_each_instruction_of_GetData)
+static long job_export_stepped(long a, long b, long c)
 {
-	every_instruction(GET, false);
+	int ret;
+
+	raise(SIGUSR1);
+	ret = buf_export(bufs[1], WORDS, RW(2), handler);
+	raise(SIGUSR2);
+	return ret;
 }
 
-TEST(VM_44_VM_51_a_notification_at_each_instruction_of_a_block)
+/* Unless the last child waits for the worker. */
+static void fork_one(void)
 {
-	every_instruction(BLOCK, false);
+	long begun = now_ns();
+
+	if (load(board + DONE) != load(board + WANTED))
+		return;
+	store(board + WANTED, load(board + WANTED) + 1);
+	while (load(board + DONE) != load(board + WANTED) && now_ns() - begun < WAIT_NS)
+		sched_yield();
 }
 
-TEST(VM_44_VM_64_a_notification_at_many_instructions_of_an_import)
+TEST(VM_90_forks_between_instructions_of_an_export)
 {
-	every_instruction(IMPORT, false);
+	struct worker *w = worker_new(HERE);
+	long steps;
+
+	memset(board, 0, PAGE);
+	check_eq(worker_do(w, job_fork, 0, 0, 0), 0);
+	steps = worker_steps_with(w, fork_one, job_export_stepped, 0, 0, 0);
+	printf("# %ld instructions, %d children\n", steps, load(board + DONE));
+	check(load(board + DONE) > steps / 20);
+	check(!load(board + FAILED));
+	worker_end(w);
 }

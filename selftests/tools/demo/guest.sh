@@ -39,22 +39,29 @@ user_runs() {
 		env HOME=/tmp "$@"
 }
 
-# serve USER COMMAND...: start it in the background, as $server, and wait until it
-# is ready.
-serve() {
-	local log ready
-
-	log=$WORK/server.$RANDOM
+# start USER COMMAND...: in the background, as $server; its output is in $WORK/server.
+start() {
 	echo "$1${NODE:+@node$NODE}\$ ${*:2} &"
-	user_runs "$@" >"$log" 2>&1 &
+	rm -f "$WORK/server"
+	user_runs "$@" >"$WORK/server" 2>&1 &
 	server=$!
-	for ((ready = 0; ready < 300; ready++)); do
-		! grep -q '^ready$\|: ready as ' "$log" || break
-		kill -0 $server 2>/dev/null || break
-		sleep 0.1
-	done
-	cat "$log"
-	grep -q '^ready$\|: ready as ' "$log" || die "${*:2} does not get ready"
+}
+
+is_ready() { grep -q '^ready$\|: ready as ' "$WORK/server" || ! kill -0 "$server"; }
+exports() { ddctl segment | grep -qw "$1"; }
+
+# serve USER COMMAND...: start it, and wait until it is ready.
+serve() {
+	start "$@"
+	wait_for is_ready
+	cat "$WORK/server"
+	kill -0 "$server" || die "${*:2} does not get ready"
+}
+
+# shared NAME COMMAND...: start it, and wait until it has exported its segment.
+shared() {
+	start alice "${@:2}"
+	wait_for exports "$1" || die "${*:2} exports nothing: $(<"$WORK/server")"
 }
 
 stop() {
@@ -73,38 +80,39 @@ show_module() {
 	done_with module "$(uname -r)"
 }
 
-echo_and_rpc() {
-	title "an echo server, and a client that calls it"
-	serve alice dd-echo-server
-	as bob dd-rpc-client --count 1000
-	done_with dd-echo-server
+# called SERVER CLIENT...: what a server does for its client.
+called() {
+	serve alice "$1"
+	as bob "${@:2}"
+	stop $server
+	done_with "$1"
+}
+
+calls() {
+	title "remote procedure calls: of one client, of eight at a time, of an epoll loop"
+	called dd-echo-server dd-rpc-client --count 1000
 	done_with dd-rpc-client
-	stop $server
-}
-
-several_clients() {
-	title "remote procedure calls of eight clients at a time"
-	serve alice dd-sum-server
-	as bob dd-sum-client 8 500
-	done_with dd-sum-server
+	called dd-sum-server dd-sum-client 8 500
 	done_with dd-sum-client
-	stop $server
+	called dd-epoll-server dd-rpc-client --count 1000
 }
 
-stream_and_epoll() {
-	title "a stream of messages with a window, and a server in an epoll loop"
+# sent BYTES: a file, and a directory for the one that is received.
+sent() {
+	head -c "$1" /dev/urandom >"$WORK/sent"
+	chmod 644 "$WORK/sent"
 	mkdir -m 777 "$WORK/in"
-	head -c 5000000 /dev/urandom >"$WORK/sent"
+}
+
+stream() {
+	title "a stream of messages with a window"
+	sent 5000000
 	serve alice sh -c "exec dd-stream-recv >$WORK/in/received"
 	as bob dd-stream-send <"$WORK/sent"
 	wait $server || die "the receiver failed"
 	cmp "$WORK/sent" "$WORK/in/received"
 	rm -r "$WORK/sent" "$WORK/in"
 	done_with dd-stream-send
-	serve alice dd-epoll-server
-	as bob dd-rpc-client --count 1000
-	stop $server
-	done_with dd-epoll-server
 }
 
 # table COMMAND PATTERN: print its output, which has such a line.
@@ -141,9 +149,7 @@ tables() {
 copy() {
 	local step=$1 from=${2:-} to=${3:-} receiver sent received
 
-	mkdir -m 777 "$WORK/in"
-	dd if=/dev/urandom of="$WORK/sent" bs=1M count=$MIB status=none
-	chmod 644 "$WORK/sent"
+	sent $((MIB << 20))
 	NODE=$to
 	serve alice ddcp recv --output "$WORK/in/received"
 	receiver=$server
@@ -195,8 +201,7 @@ block_store() {
 	local receiver store=$WORK/in/file
 
 	title "ST: blocks of a file at node 2, written and read by node 1"
-	mkdir -m 777 "$WORK/in"
-	head -c 1000000 /dev/urandom >"$WORK/sent"
+	sent 1000000
 	receiver=$(cluster_address 2)
 	NODE=2
 	serve alice st-store serve 2003 "$store"
@@ -213,20 +218,11 @@ block_store() {
 	done_with st
 }
 
-exports() { ddctl segment | grep -qw "$1"; }
-
-# shared NAME COMMAND...: start it in the background, as $server, and wait until it has
-# exported its segment.
-shared() {
-	local name=$1
-
-	shift
-	echo "alice\$ $* &"
-	user_runs alice "$@" >"$WORK/server.$name" 2>&1 &
-	server=$!
-	! wait_for exports "$name" || return 0
-	cat "$WORK/server.$name" >&2
-	die "$* exports nothing"
+# says LINE COMMAND...: alice's command prints this line.
+says() {
+	as alice "${@:2}" >"$WORK/out"
+	cat "$WORK/out"
+	grep -qx "$1" "$WORK/out"
 }
 
 remote_memory() {
@@ -239,20 +235,14 @@ remote_memory() {
 	shared board rm-board serve
 	board=$server
 	as alice rm-board post 3 75
-	as alice rm-board show >"$WORK/board"
-	cat "$WORK/board"
-	grep -qx '3: 75' "$WORK/board"
+	says '3: 75' rm-board show
 	shared lock rm-lock serve
 	lock=$server
 	as alice rm-lock add 100
-	as alice rm-lock add 100 >"$WORK/lock"
-	cat "$WORK/lock"
-	grep -qx 200 "$WORK/lock"
+	says 200 rm-lock add 100
 	shared call rm-call serve
 	call=$server
-	as alice rm-call ask -1 "control where it is needed" >"$WORK/call"
-	cat "$WORK/call"
-	grep -qx 'CONTROL WHERE IT IS NEEDED' "$WORK/call"
+	says 'CONTROL WHERE IT IS NEEDED' rm-call ask -1 "control where it is needed"
 	table "ddctl segment" "registered +board"
 	stop $call $lock $board
 	echo "# the board is revoked"
@@ -339,9 +329,8 @@ nothing_left() {
 }
 
 show_module
-echo_and_rpc
-several_clients
-stream_and_epoll
+calls
+stream
 tables
 copy_file
 performance

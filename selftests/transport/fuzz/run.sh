@@ -1,30 +1,30 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh SECONDS: runs each fuzzer for SECONDS, from its corpus, which lies in the
-# tree as lines of hexadecimal digits. What was found on the way stays in
-# build/fuzz/corpus-*; an input that fails, in build/fuzz/crash-*: give it to
-# the fuzzer as its argument. "run.sh --keep" writes the corpus anew from there.
+# run.sh SECONDS: runs the fuzzer for SECONDS, from its corpus, which lies in the tree as
+# lines of hexadecimal digits. What was found on the way stays in build/fuzz/corpus; an
+# input that fails, in build/fuzz/crash-*: give it to the fuzzer as its argument.
+# "run.sh --keep" writes the corpus anew from there.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../../vm/tier.sh"
 
 DIR=build/fuzz
 CORPUS=selftests/transport/fuzz/corpus
 
-# unpack NAME DIRECTORY
 unpack() {
-	mkdir -p "$2"
-	cat "$CORPUS/$1"*.hex | perl -e 'while (<STDIN>) { next if /^#/; chomp;
-		open my $f, ">:raw", "$ARGV[0]/seed-$." or die; print $f pack "H*", $_; }' "$2"
+	mkdir -p "$DIR/corpus"
+	cat "$CORPUS"/*.hex | perl -e 'while (<STDIN>) { next if /^#/; chomp;
+		open my $f, ">:raw", "$ARGV[0]/seed-$." or die; print $f pack "H*", $_; }' \
+		"$DIR/corpus"
 }
 
-# pack NAME DIRECTORY: of the smallest set that covers as much, a part.
-pack() {
+# Of the smallest set that covers as much, a part.
+keep() {
 	local file
 
 	rm -rf "$DIR/merged"
 	mkdir -p "$DIR/merged"
-	"$DIR/fuzz_$1" -set_cover_merge=1 "$DIR/merged" "$2" 2>/dev/null
+	"$DIR/fuzz_session" -set_cover_merge=1 "$DIR/merged" "$DIR/corpus" 2>/dev/null
 	{
 		echo "# SPDX-License-Identifier: GPL-2.0-only"
 		find "$DIR/merged" -type f -size -200c -printf '%s %p\n' |
@@ -33,17 +33,17 @@ pack() {
 				od -An -v -tx1 "$file" | tr -d ' \n'
 				echo
 			done
-	} >"$CORPUS/$1.hex"
+	} >"$CORPUS/session.hex"
 }
 
 fuzz() {
-	local name=$1 seconds=$2 log=$DIR/$1.log
+	local log=$DIR/log
 
-	${MAKE:-make} -s --no-print-directory "$DIR/fuzz_$name" || return
-	unpack "$name" "$DIR/corpus-$name"
-	"$DIR/fuzz_$name" -max_total_time="$seconds" -max_len=2048 \
-		-artifact_prefix="$DIR/crash-" "$DIR/corpus-$name" >"$log" 2>&1 || {
-		grep -E 'ERROR|SUMMARY|runtime error|Test unit' "$log"
+	${MAKE:-make} -s --no-print-directory "$DIR/fuzz_session" || return
+	unpack
+	"$DIR/fuzz_session" -max_total_time="$1" -max_len=2048 \
+		-artifact_prefix="$DIR/crash-" "$DIR/corpus" >"$log" 2>&1 || {
+		grep -E 'ERROR|SUMMARY|runtime error|Assertion|Test unit' "$log"
 		return 1
 	}
 	# Each kind of request and of reply was received.
@@ -61,14 +61,12 @@ can_fuzz() {
 }
 
 if [ "${1:?seconds}" = --keep ]; then
-	for name in wire session; do pack "$name" "$DIR/corpus-$name"; done
+	keep
 	exit
 fi
-for name in wire session; do
-	if can_fuzz; then
-		check "fuzz $name, $1 s" fuzz "$name" "$1"
-	else
-		skip "fuzz $name" "no clang with its runtime; run: make deps"
-	fi
-done
+if can_fuzz; then
+	check "fuzz the transport, $1 s" fuzz "$1"
+else
+	skip "fuzz the transport" "no clang with its runtime; run: make deps"
+fi
 finish

@@ -5,38 +5,41 @@
 # parts that its comment calls necessary is left out, spin finds an error.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../../vm/tier.sh"
+# shellcheck source=selftests/vm/check/files.sh
+. selftests/vm/check/files.sh
 
-OUT=build/model
-MODELS=$PWD/selftests/transport/model
+MODELS=selftests/transport/model
+KEY=$(spin -V 2>&1; cat "$MODELS/run.sh")
 
-# explore MODEL DEFINE: its states, all of them; prints the verdict of spin.
+# explore MODEL [DEFINE]: its states, all of them; prints the verdict of spin.
 explore() {
-	local dir=$OUT/$1${2:+-$2}
+	local dir=build/model/${1##*/}${2:+-$2}
 
 	rm -rf "$dir"
 	mkdir -p "$dir"
 	cd "$dir" || return
-	spin -a ${2:+-D"$2"} "$MODELS/$1.pml" &&
+	spin -a ${2:+-D"$2"} "$OLDPWD/$1" &&
 		gcc -O1 -w -DSAFETY -o pan pan.c && ./pan -m1000000
 	cd - >/dev/null || return
 }
 
+# holds MODEL
 holds() {
 	local out
 
-	out=$(explore "$1" "")
+	out=$(explore "$1")
 	grep -q 'errors: 0$' <<<"$out" && ! grep -q 'max search depth too' <<<"$out" &&
 		return
 	echo "$out"
 	return 1
 }
 
-# It fails, and for the reason it should.
+# breaks DEFINE PATTERN MODEL: it fails, and for the reason it should.
 breaks() {
 	local out
 
-	out=$(explore "$1" "$2")
-	grep -qE 'errors: [1-9]' <<<"$out" && grep -q "$3" <<<"$out" && return
+	out=$(explore "$3" "$1")
+	grep -qE 'errors: [1-9]' <<<"$out" && grep -q "$2" <<<"$out" && return
 	echo "$out"
 	return 1
 }
@@ -47,19 +50,20 @@ if ! command -v spin >/dev/null; then
 	exit
 fi
 
-check "wake.pml: no thread sleeps forever" holds wake
+check "wake.pml: no thread sleeps forever" remembered "$KEY" holds "$MODELS/wake.pml"
 for barrier in NO_SENDER_BARRIER NO_RECEIVER_BARRIER CLEAR_AFTER_WAKE; do
 	check "wake.pml: with $barrier a thread sleeps forever" \
-		breaks wake "$barrier" "invalid end state"
+		remembered "$KEY" breaks "$barrier" "invalid end state" "$MODELS/wake.pml"
 done
-check "ring_wait.pml: every waiter is woken" holds ring_wait
+check "ring_wait.pml: every waiter is woken" remembered "$KEY" holds "$MODELS/ring_wait.pml"
 for wrong in NO_READER_BARRIER NO_WAITER_BARRIER LOOK_BEFORE ARM_BEFORE FORGET; do
 	check "ring_wait.pml: with $wrong one is not" \
-		breaks ring_wait "$wrong" "invalid end state"
+		remembered "$KEY" breaks "$wrong" "invalid end state" "$MODELS/ring_wait.pml"
 done
-check "close.pml: what was accepted is read, and what was read accepted" holds close
+check "close.pml: what was accepted is read, and what was read accepted" \
+	remembered "$KEY" holds "$MODELS/close.pml"
 for wrong in NO_SENDER_BARRIER NO_SECOND_LOOK CLOSE_FIRST NO_QUESTION LOOK_FIRST; do
 	check "close.pml: with $wrong it need not be" \
-		breaks close "$wrong" "assertion violated"
+		remembered "$KEY" breaks "$wrong" "assertion violated" "$MODELS/close.pml"
 done
 finish

@@ -10,31 +10,34 @@
 
 struct conn *conns;
 u32 nconns;
-u64 deposits;
 static u32 most_conns;
 
 /* ---- contents ----------------------------------------------------------- */
+
+static u64 block_size(const struct plan *plan)
+{
+	return ALIGN((u64)plan->max_len, 8) + 64;
+}
 
 /* The message that @dir sends as number @msgid on a connection with @key. */
 static void msg_make(struct dd_tp_msg *msg, const struct plan *plan, u64 key,
 		     int dir, u64 msgid)
 {
-	u64 h = sim_mix(key ^ sim_mix(msgid * 2 + dir));
-	u64 size = ALIGN((u64)plan->max_len, 8) + 64;
+	u64 h = hash_u64(key ^ hash_u64(msgid * 2 + dir));
 	u32 i;
 
 	memset(msg, 0, sizeof(*msg));
 	msg->msgid = msgid;
 	msg->len = plan->min_len + h % (plan->max_len - plan->min_len + 1);
-	h = sim_mix(h);
-	msg->dst = h % (size - msg->len + 1);
+	h = hash_u64(h);
+	msg->dst = h % (block_size(plan) - msg->len + 1);
 	if (h >> 60)
 		msg->dst &= ~7ull;
 	msg->flags = h >> 32 & 7 || plan->reply ? DD_PUT_NOTIFY : 0;
 	msg->meta_count = (h >> 40) % (DD_WIRE_META + 1);
 	msg->tag = h >> 16;
 	for (i = 0; i < msg->meta_count; i++)
-		msg->meta[i] = sim_mix(h + i);
+		msg->meta[i] = hash_u64(h + i);
 }
 
 static u64 word_at(u64 key, u64 n)
@@ -46,7 +49,7 @@ static u64 word_at(u64 key, u64 n)
 
 static u64 msg_key(u64 key, int dir, u64 msgid)
 {
-	return sim_mix(key + msgid * 4 + dir);
+	return hash_u64(key + msgid * 4 + dir);
 }
 
 static void fill(u8 *p, u64 key, u32 off, u32 len)
@@ -106,72 +109,52 @@ static struct chan *chan_new(struct conn *conn, struct end *e, bool server,
 	struct dd_tp_chan_cfg cfg = {
 		.id = sim_random() | 1,
 		.peer_id = peer_id,
+		.rx_size = block_size(plan),
 		.rx_window = plan->window,
 		.tx_window = plan->window,
 		.prompt = plan->prompt,
 	};
-	u32 i;
+	size_t size = (plan->window + 1ul) * plan->max_len;
 
 	ch->conn = conn;
 	ch->end = e;
 	ch->key = key;
 	ch->server = server;
 	ch->open = true;
-	ch->block_size = ALIGN((u64)plan->max_len, 8) + 64;
 	if (server) {
 		ch->unread = plan->taken;
 		cfg.rx_taken = plan->unsaid ? 0 : plan->taken;
 	}
-	cfg.rx_size = ch->block_size;
-	ch->block = sim_alloc(ch->block_size);
 	ch->seen = sim_alloc(plan->max_len);
-	ch->slots = sim_alloc((plan->window + 1) * sizeof(*ch->slots));
 	ch->ops = sim_alloc((plan->window + 1) * sizeof(*ch->ops));
-	for (i = 0; i <= plan->window; i++) {
-		ch->slots[i] = sim_alloc(plan->max_len);
-		memset(ch->slots[i], GARBAGE, plan->max_len);
-	}
+	ch->sources = sim_alloc(size);
+	memset(ch->sources, GARBAGE, size);
 	if (dd_tp_chan_init(&e->tp, &ch->c, &cfg))
 		sim_fail("dd_tp_chan_init() refuses");
 	list_add(&ch->node, &e->chans);
 	return ch;
 }
 
-/* Messages that were sent and are not done are counted as failed. */
-static void chan_settle(struct chan *ch)
+/* Keep its memory until the end of the run, to detect late uses, but for its sources. */
+void chan_close(struct chan *ch, bool drop)
 {
 	struct conn *conn = ch->conn;
 
-	conn->lost[DIR(ch)] += ch->c.submitted - ch->c.done;
+	if (!ch->open)
+		return;
 	if (conn->ca == ch)
 		conn->ca = NULL;
 	if (conn->cb == ch)
 		conn->cb = NULL;
-}
-
-/*
- * Keep its memory until the end of the run, to detect late uses; free its sources and
- * blocks, which may be large.
- */
-void chan_close(struct chan *ch, bool drop)
-{
-	u32 i;
-
-	if (!ch->open)
-		return;
-	chan_settle(ch);
 	list_del(&ch->node);
 	if (drop || ch->c.up)
 		dd_tp_chan_drop(&ch->end->tp, &ch->c);
 	ch->open = false;
-	free(ch->block);
 	free(ch->seen);
-	ch->block = NULL;
 	ch->seen = NULL;
-	memset(ch->ops, GARBAGE, (ch->conn->plan.window + 1) *
-	       sizeof(*ch->ops));
-	for (i = 0; !net.late && i <= ch->conn->plan.window; i++)
-		free(ch->slots[i]);
+	memset(ch->ops, GARBAGE, (conn->plan.window + 1) * sizeof(*ch->ops));
+	if (!net.late)
+		free(ch->sources);
 }
 
 void conns_init(u32 most)
@@ -188,7 +171,7 @@ static void conn_ask(struct conn *conn, struct end *e)
 	if (conn->ca)
 		return;
 	conn->life++;
-	key = sim_mix((u64)conn->id << 32 | conn->life) ^ sim.seed;
+	key = hash_u64((u64)conn->id << 32 | conn->life) ^ sim.seed;
 	conn->ca = chan_new(conn, e, false, key, 0);
 	conn->ca->goal = conn->plan.goal ?
 			 conn->plan.goal - min(conn->plan.goal, conn->done[0]) :
@@ -254,20 +237,27 @@ void conn_close(struct conn *conn)
 
 /* ---- sending ------------------------------------------------------------ */
 
+/* Where the bytes of a message are while it is in flight. */
+static u8 *source(const struct chan *ch, u64 msgid)
+{
+	const struct plan *plan = &ch->conn->plan;
+
+	return ch->sources + msgid % (plan->window + 1) * plan->max_len;
+}
+
 const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op)
 {
 	const struct chan *ch = to_chan(c);
 
 	if (!ch->open)
 		sim_fail("sends from a channel that is closed");
-	return ch->slots[op - ch->ops];
+	return source(ch, op - ch->ops);
 }
 
 static void chan_submit(struct chan *ch)
 {
 	u64 msgid = ch->c.submitted + 1;
-	u32 slot = msgid % (ch->conn->plan.window + 1);
-	struct dd_tp_op *op = &ch->ops[slot];
+	struct dd_tp_op *op = &ch->ops[msgid % (ch->conn->plan.window + 1)];
 	int err;
 
 	/* The source of a message that is not done must not change. */
@@ -278,8 +268,7 @@ static void chan_submit(struct chan *ch)
 		return;
 	}
 	msg_make(&op->msg, &ch->conn->plan, ch->key, DIR(ch), msgid);
-	fill(ch->slots[slot], msg_key(ch->key, DIR(ch), msgid), 0,
-	     op->msg.len);
+	fill(source(ch, msgid), msg_key(ch->key, DIR(ch), msgid), 0, op->msg.len);
 	err = dd_tp_submit(&ch->end->tp, &ch->c, op);
 	if (err)
 		sim_fail("submit: %d", err);
@@ -314,7 +303,7 @@ static void chan_pump(struct chan *ch)
 		if (chan_rests(ch))
 			return;
 		chan_submit(ch);
-		ch->next_at = plan->gap_ns ? sim.now + plan->gap_ns : 0;
+		ch->next_at = sim.now + plan->gap_ns;
 		if (plan->idle_ns || plan->reply)
 			return;
 	}
@@ -359,8 +348,7 @@ void chan_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 	/* The sources may be reused: overwrite them. */
 	for (n = msgid, i = 0; n && i <= window &&
 	     n + window + 1 > ch->c.submitted; n--, i++)
-		memset(ch->slots[n % (window + 1)], GARBAGE,
-		       ch->conn->plan.max_len);
+		memset(source(ch, n), GARBAGE, ch->conn->plan.max_len);
 }
 
 void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
@@ -377,13 +365,9 @@ void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 		sim_fail("done: message %llu is not notified", msgid);
 	conn->done[DIR(ch)] += ch->c.done - ch->goal_done;
 	ch->goal_done = ch->c.done;
-	if (!conn->plan.idle_ns) {
-		chan_pump(ch);
-	} else if (!ch->resumes) {
-		ch->resumes = true;
-		sim_at(sim.now + sim_below(2 * conn->plan.idle_ns),
-		       chan_resume, ch, 0);
-	}
+	if (conn->plan.idle_ns)
+		ch->next_at = sim.now + sim_below(2 * conn->plan.idle_ns);
+	chan_pump(ch);
 }
 
 /* ---- receiving ---------------------------------------------------------- */
@@ -406,8 +390,7 @@ static void chan_store(struct chan *ch, u64 dst, const u8 *p, u32 len)
 	msg_make(&msg, &ch->conn->plan, ch->key, !DIR(ch), msgid);
 	if (ch->withheld)
 		sim_fail("deposit: message %llu while a note is withheld", msgid);
-	if (dst < msg.dst || dst + len > msg.dst + msg.len ||
-	    dst + len > ch->block_size)
+	if (dst < msg.dst || dst + len > msg.dst + msg.len)
 		sim_fail("deposit: outside of message %llu", msgid);
 	off = dst - msg.dst;
 	if (dst + len > max(msg.dst, (msg.dst + msg.len - 1) / 8 * 8))
@@ -421,8 +404,6 @@ static void chan_store(struct chan *ch, u64 dst, const u8 *p, u32 len)
 		sim_fail("deposit: bytes %u..%u of message %llu are wrong", off, off + len,
 			 msgid);
 	memset(ch->seen + off, 1, len);
-	memcpy(ch->block + dst, p, len);
-	deposits++;
 }
 
 int chan_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst, const void *payload,
@@ -498,7 +479,7 @@ static void chan_check_message(struct chan *ch, const struct dd_tp_msg *msg,
 		sim_fail("complete: message %llu is described wrongly", msgid);
 }
 
-/* All bytes are in memory and correct. */
+/* All bytes but the last have been stored, and were correct. */
 static void chan_check_bytes(struct chan *ch, const struct dd_tp_msg *msg,
 			     const u8 *tail, u32 ntail)
 {
@@ -512,10 +493,8 @@ static void chan_check_bytes(struct chan *ch, const struct dd_tp_msg *msg,
 			sim_fail("complete: byte %u of message %llu is missing", i,
 				 msg->msgid);
 	}
-	memcpy(ch->block + msg->dst + msg->len - ntail, tail, ntail);
-	if (!same(ch->block + msg->dst,
-		  msg_key(ch->key, !DIR(ch), msg->msgid), 0, msg->len))
-		sim_fail("complete: message %llu has wrong bytes", msg->msgid);
+	if (!same(tail, msg_key(ch->key, !DIR(ch), msg->msgid), msg->len - ntail, ntail))
+		sim_fail("complete: message %llu ends with wrong bytes", msg->msgid);
 	memset(ch->seen, 0, msg->len);
 }
 
@@ -531,7 +510,6 @@ bool chan_complete(struct dd_tp *tp, struct dd_tp_chan *c, const struct dd_tp_ms
 		sim_fail("complete: message %llu while a note is withheld", msg->msgid);
 	chan_check_message(ch, msg, msg->msgid);
 	chan_check_bytes(ch, msg, tail, ntail);
-	ch->bytes += msg->len;
 	ch->conn->bytes[!DIR(ch)] += msg->len;
 	if (!(msg->flags & DD_PUT_NOTIFY))
 		return true;
@@ -574,7 +552,7 @@ static void conn_asked(struct end *e, u64 peer_id, u64 what)
 	if ((u32)what >= nconns || conn->cb)
 		sim_fail("a request for connection %u", (u32)what);
 	ch = chan_new(conn, e, true,
-		      sim_mix((u64)conn->id << 32 | life) ^ sim.seed, peer_id);
+		      hash_u64((u64)conn->id << 32 | life) ^ sim.seed, peer_id);
 	conn->cb = ch;
 	ch->goal = conn->plan.back - min(conn->plan.back, conn->done[1]);
 	end_ctl(e, 'A', peer_id, ch->c.cfg.id, sim_below(100));

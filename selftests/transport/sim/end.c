@@ -3,7 +3,6 @@
 #include "cluster/remote.h"
 #include "sim.h"
 
-#define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */
 #define WRAP_PN		((1ull << 32) - 50)
 #define WRAP_CTL	(-5u)
@@ -119,8 +118,6 @@ void dd_udp_up(struct dd_tp *tp)
 
 	if (node_cfg.wrap)
 		wrap_soon(tp);
-	if (sim.verbose)
-		sim_say("%.6f: %d-%d up", sim.now / 1e9, e->node, e->peer);
 	e->ups++;
 }
 
@@ -147,9 +144,6 @@ void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct end *e = to_end(tp);
 
-	if (sim.verbose)
-		sim_say("%.6f: %d-%d down: %d", sim.now / 1e9, e->node,
-			e->peer, reason);
 	e->downs++;
 	e->reason = reason;
 	if (e->wanted)
@@ -190,19 +184,12 @@ static const struct dd_tp_ops ops = {
 void end_audit(struct end *e)
 {
 	const char *fault = session_fault(&e->tp);
-	u32 i;
 
-	for (i = 0; i < CANARY; i++) {
-		if (e->arena[e->arena_size + i] != 0xca)
-			sim_fail("written behind the arena");
-	}
 	if (fault)
 		sim_fail("%s", fault);
 }
 
 /* ---- the transport's caller -------------------------------------------------- */
-
-static void end_arm(struct end *e);
 
 static void timer(void *arg, u64 gen)
 {
@@ -429,9 +416,7 @@ void end_reinit(struct end *e, const struct dd_tp_cfg *change)
 		cfg.version_max = change->version_max ?: cfg.version_max;
 	}
 	free(e->arena);
-	e->arena_size = dd_tp_arena_size(&cfg);
-	e->arena = sim_alloc(e->arena_size + CANARY);
-	memset(e->arena + e->arena_size, 0xca, CANARY);
+	e->arena = sim_alloc(dd_tp_arena_size(&cfg));
 	e->link.lock = false;
 	dd_tp_init(&e->tp, &cfg, mem_used ? mem_attach(e) : &ops, e->arena);
 	dd_tp_set_mtu(&e->tp, node_cfg.mtu);

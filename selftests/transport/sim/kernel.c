@@ -3,6 +3,7 @@
  * What kernel/cluster and the objects of kernel/core that it uses need of the rest of the
  * kernel. Functions that no scenario calls are missing: the linker lets a call of one crash.
  */
+#include "core/completion.h"
 #include "core/registrar.h"
 #include "core/window.h"
 #include "mem.h"
@@ -10,6 +11,10 @@
 struct boot *boot_now;
 long kernel_objects;
 struct workqueue_struct *dd_wq;
+static struct task_struct task;
+struct task_struct *current = &task;
+static struct user_struct user;
+static const struct cred cred = { .user = &user };
 
 /* ---- memory and time ------------------------------------------------------ */
 
@@ -221,65 +226,6 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 	mem_wake(boot_of(ctx));
 }
 
-int dd_charge(struct dd_ctx *ctx, size_t bytes)
-{
-	ctx->charged.counter += bytes;
-	return 0;
-}
-
-void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
-{
-	ctx->charged.counter -= bytes;
-}
-
-void dd_ctx_later(struct dd_ctx *ctx, struct dd_later *later)
-{
-	later->free(later);
-}
-
-void dd_reap(struct dd_ctx *ctx)
-{
-}
-
-void *dd_zalloc(struct dd_ctx *ctx, size_t size)
-{
-	dd_charge(ctx, size);
-	return kzalloc(size, 0);
-}
-
-void dd_zfree(struct dd_ctx *ctx, void *p, size_t size)
-{
-	kfree(p);
-	dd_uncharge(ctx, size);
-}
-
-gfp_t dd_gfp(const struct dd_ctx *ctx)
-{
-	return 0;
-}
-
-struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx)
-{
-	return NULL;
-}
-
-void dd_owner_leave(struct mem_cgroup *before)
-{
-}
-
-int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window)
-{
-	dd_charge(ctx, dd_credit_size(window));
-	return dd_credit_init(c, window, 0);
-}
-
-void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
-{
-	if (c->ends && c->ends != &c->one)
-		dd_uncharge(ctx, dd_credit_size(c->window));
-	dd_credit_exit(c);
-}
-
 /* Pieces are not reused, so that a late store to a connection state is not hidden. */
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 {
@@ -358,10 +304,6 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 	dd_list_put(list);
 }
 
-void dd_list_wake_all(struct dd_list *list)
-{
-}
-
 /* No import has one. */
 void dd_window_revoke(struct dd_window *win)
 {
@@ -375,7 +317,7 @@ static const struct dd_event_ops events = { .object = on_event };
 const struct dd_event_ops *dd_events = &events;
 const struct dd_obj_ops dd_region_ops;
 
-/* No region is freed, and none is looked for at an address. */
+/* No region is freed. */
 bool dd_region_use(struct dd_region *region)
 {
 	return true;
@@ -388,17 +330,6 @@ void dd_region_unuse(struct dd_region *region)
 void dd_region_put_later(struct dd_region *region)
 {
 	dd_region_put(region);
-}
-
-bool dd_nic_wire(struct dd_import *imp, struct dd_op *op)
-{
-	return false;
-}
-
-struct dd_region *dd_pin_cache_get(struct dd_ctx *ctx, u64 address, u64 len, bool write,
-				   u64 *off)
-{
-	return NULL;
 }
 
 void region_init(struct dd_region *region, struct boot *b, u32 pages)
@@ -422,9 +353,9 @@ struct boot *boot_new(int number, u32 pages)
 	b->nobjs = 1;
 	b->node.id = number + 1;
 	b->node.up = true;
-	dd_quota_init(&b->node.parked);
-	spin_lock_init(&b->node.park_lock);
+	dd_names_init(&b->node);
 	b->ctx.node = &b->node;
+	b->ctx.cred = &cred;
 	refcount_set(&b->ctx.ref, 1);
 	region_init(&b->region, b, pages);
 	region_init(&b->aside, b, pages);
@@ -434,16 +365,6 @@ struct boot *boot_new(int number, u32 pages)
 
 /* ---- completions: no import has any ---------------------------------------------- */
 
-struct dd_completion *dd_completion_find(const struct dd_import *imp, u32 list)
-{
-	return NULL;
-}
-
-bool dd_completion_claim(struct dd_completion *c, struct dd_due *due)
-{
-	return true;
-}
-
 void dd_completions_end(struct dd_import *imp)
 {
 }
@@ -452,82 +373,12 @@ void dd_completions_free(struct dd_import *imp)
 {
 }
 
-/* ---- names: one segment per node, see core/names.c ------------------------------ */
-
-static struct boot *boot_of_node(struct dd_node *node)
-{
-	return container_of(node, struct boot, node);
-}
-
-static bool name_is(const struct dd_name *name, u8 class, const u8 *key)
-{
-	return name && name->class == class && !memcmp(name->key, key, DD_KEY_SIZE);
-}
-
-int dd_name_add(struct dd_node *node, struct dd_name *name)
-{
-	struct dd_parked *p, *next;
-
-	boot_of_node(node)->name = name;
-	spin_lock_bh(&node->park_lock);
-	list_for_each_entry_safe(p, next, &node->parked.held, place.entry)
-		if (name_is(name, p->class, p->key)) {
-			dd_quota_put(&node->parked, &p->place);
-			p->wake(p);
-		}
-	spin_unlock_bh(&node->park_lock);
-	return 0;
-}
-
-void dd_name_del(struct dd_node *node, struct dd_name *name)
-{
-	boot_of_node(node)->name = NULL;
-}
-
-struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
-{
-	struct dd_name *name = boot_of_node(node)->name;
-
-	return name_is(name, class, key) && refcount_inc_not_zero(&name->obj->users) ?
-	       name->obj : NULL;
-}
-
-int dd_name_park(struct dd_node *node, struct dd_parked *p)
-{
-	int err = 0;
-
-	spin_lock_bh(&node->park_lock);
-	if (name_is(boot_of_node(node)->name, p->class, p->key))
-		p->wake(p);
-	else
-		err = dd_quota_get(&node->parked, &p->place, DD_PARKED_MAX, INVALID_UID);
-	spin_unlock_bh(&node->park_lock);
-	return err;
-}
-
-bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
-{
-	bool waits;
-
-	spin_lock_bh(&node->park_lock);
-	waits = !list_empty(&p->place.entry);
-	if (waits)
-		dd_quota_put(&node->parked, &p->place);
-	spin_unlock_bh(&node->park_lock);
-	return waits;
-}
-
-bool dd_name_valid(const struct dd_name *name)
-{
-	return true;
-}
+/* ---- users and peers --------------------------------------------------------------- */
 
 u32 dd_ctx_pid(const struct dd_ctx *ctx, struct pid_namespace *ns)
 {
 	return 1;
 }
-
-/* ---- peers ----------------------------------------------------------------------- */
 
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
 {

@@ -28,7 +28,6 @@ struct boot {
 	int number;		/* of the node, from 0 */
 	u32 nobjs;		/* ids given so far */
 	struct dd_obj *objs[OBJECTS];	/* published objects, by id */
-	struct dd_name *name;	/* of the segment that is exported, or NULL */
 	struct seg *seg;	/* that segment, or NULL */
 	struct seg *half[2];	/* the segments that last used each half of @region, or NULL */
 	u64 next_at;		/* when @seg ends, or the next one begins */

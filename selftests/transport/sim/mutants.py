@@ -1,13 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Count the mutants of the transport that the simulator finds.
+"""Change the transport, or kernel/cluster, and see whether the simulator finds it.
 
 usage: mutants.py OBJECTS [COUNT [SEED]]
 
-A mutant is the transport with one operator, constant or statement changed. COUNT of
-them, but none of EQUIVALENT, are chosen by SEED. Each is compiled and runs in the
-simulator until a scenario fails, crashes or does not end; one that passes all scenarios
-has survived and is printed. OBJECTS has the objects of the unchanged simulator.
+Without COUNT, the changes are the planted faults of mutations.txt, each of which must be
+found: "@NAME: SCENARIO...", those that are to find it; "# WHAT"; and for each change "=FILE"
+and lines, as in a patch, whose old text is in the file once. Prints TAP.
+
+Otherwise COUNT mutants are chosen by SEED: one operator, constant or statement of the
+transport is changed, but none of EQUIVALENT. Each runs until a scenario fails, crashes or
+does not end; one that passes all scenarios has survived and is printed.
+
+OBJECTS has the objects of the unchanged simulator, CPPFLAGS its include path, LDLIBS what
+else it is linked with.
 """
 import glob
 import os
@@ -16,8 +22,9 @@ import re
 import subprocess
 import sys
 
-SEEDS = ["--seed", "1", "--seed", "2"]
-DIR = "build/mutants-random"
+FAULTS = "selftests/transport/sim/mutations.txt"
+DIR = "build/mutants"
+CC = os.environ.get("CC", "gcc").split()
 FLAGS = ["-std=gnu11", "-O1", "-w", *os.environ["CPPFLAGS"].split()]
 CHANGES = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
@@ -39,17 +46,81 @@ EQUIVALENT = {
 }
 
 
+def read(name):
+    with open(name, encoding="utf-8") as file:
+        return file.read()
+
+
+def build(objects, texts, errors=None):
+    """Return the simulator with other texts of some files, or None if these do not compile."""
+    for name, text in texts.items():
+        source = f"{DIR}/{os.path.basename(name)}"
+        changed = source.replace(".c", ".o")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        if subprocess.run([*CC, *FLAGS, "-c", "-o", changed, source],
+                          stderr=errors).returncode:
+            return None
+        objects = [o for o in objects if not o.endswith("/" + name.replace(".c", ".o"))]
+        objects.append(changed)
+    subprocess.run([*CC, "-o", f"{DIR}/sim", *objects, *os.environ["LDLIBS"].split()],
+                   check=True)
+    return f"{DIR}/sim"
+
+
+def found(program, *args):
+    """Return the scenario that fails and what it says, or None."""
+    why = ""
+    with subprocess.Popen(["timeout", "600", program, "--seed", "1", *args], text=True,
+                          stdout=subprocess.PIPE) as run:
+        for line in run.stdout:
+            if re.match(r"# .*(at [0-9.]+ s:|signal)", line):
+                why = line
+            if line.startswith("not ok"):
+                run.terminate()
+                return line.split()[4].rstrip(":"), why
+    return ("time limit", "") if run.returncode else None
+
+
+def plant(name, changes):
+    """Return the texts of the files of a planted fault."""
+    texts = {}
+    for change in re.split("^=", changes, flags=re.M)[1:]:
+        file, *lines = change.splitlines()
+        old, new = ("".join(line[1:] + "\n" for line in lines if line[0] in " " + sign)
+                    for sign in "-+")
+        text = "\n" + texts.get(file, read(file))
+        if text.count("\n" + old) != 1:
+            sys.exit(f"{name}: the old text is not once in {file}")
+        texts[file] = text.replace("\n" + old, "\n" + new)[1:]
+    return texts
+
+
+def planted(objects):
+    faults = re.findall(r"^@(.*): (.*)\n#.*\n((?:[= +-].*\n)+)", read(FAULTS), re.M)
+    bad = 0
+    for number, (name, scenarios, changes) in enumerate(faults, 1):
+        program = build(objects, plant(name, changes))
+        args = [f"--scenario={scenario}" for scenario in scenarios.split()]
+        by, why = program and found(program, "--runs", "4", *args) or (None, "")
+        # One that does not end says nothing.
+        bad += not why
+        print(f"{why}{'ok' if why else 'not ok'} {number} - planted fault is found: {name}",
+              flush=True)
+    print(f"1..{len(faults)}")
+    return bad != 0
+
+
 def sites():
     """All (file, line number, new line). Each of EQUIVALENT must be one of them."""
     equivalent = set(EQUIVALENT)
     for name in sorted(glob.glob("kernel/transport/*.c")):
         before = line = ""
-        for number, text in enumerate(open(name, encoding="utf-8")):
+        for number, text in enumerate(read(name).splitlines()):
             before, line = line, text
             # Neither comments, nor declarations and preprocessor lines.
             if not line.startswith("\t") or re.match(r"\s*(/?\*|static |case )", line):
                 continue
-            line = line.rstrip("\n")
             for old, new in CHANGES:
                 for match in re.finditer(old, line):
                     mutant = line[:match.start()] + new + line[match.end():]
@@ -61,53 +132,31 @@ def sites():
         sys.exit(f"mutants.py: no such change: {equivalent}")
 
 
-def build(objects, name, number, line):
-    """Return the mutant's program, or None if it does not compile."""
-    text = open(name, encoding="utf-8").read().split("\n")
-    text[number] = line
-    source = f"{DIR}/{os.path.basename(name)}"
-    with open(source, "w", encoding="utf-8") as file:
-        file.write("\n".join(text))
-    mutant = f"{DIR}/mutant.o"
-    if subprocess.run(["gcc", *FLAGS, "-c", "-o", mutant, source],
-                      stderr=subprocess.DEVNULL).returncode:
-        return None
-    others = [o for o in objects if not o.endswith("/" + name.replace(".c", ".o"))]
-    subprocess.run(["gcc", "-o", f"{DIR}/sim", mutant, *others,
-                    *os.environ["LDLIBS"].split()], check=True)
-    return f"{DIR}/sim"
-
-
-def found(program):
-    """Return the scenario that fails, or None."""
-    with subprocess.Popen(["timeout", "300", program, *SEEDS], text=True,
-                          stdout=subprocess.PIPE) as run:
-        for line in run.stdout:
-            if line.startswith("not ok"):
-                run.kill()
-                return line.split()[4].rstrip(":")
-    return "time limit" if run.returncode else None
-
-
-def main():
-    objects = [o for part in ("kernel/*", "sim") for o in glob.glob(f"{sys.argv[1]}/{part}/*.o")]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+def mutants(objects, count, seed):
     chosen = list(sites())
-    random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1).shuffle(chosen)
-    os.makedirs(DIR, exist_ok=True)
+    random.Random(seed).shuffle(chosen)
     tried = killed = 0
     for name, number, line in chosen:
         if tried == count:
             break
-        program = build(objects, name, number, line)
+        lines = read(name).split("\n")
+        lines[number] = line
+        program = build(objects, {name: "\n".join(lines)}, subprocess.DEVNULL)
         if not program:
             continue
         tried += 1
-        by = found(program)
+        by = found(program, "--runs", "2")
         killed += by is not None
-        print(f"# {'found by ' + by if by else 'SURVIVED'}: {name}:{number + 1}: {line.strip()}",
+        print(f"# {'found by ' + by[0] if by else 'SURVIVED'}: {name}:{number + 1}: {line.strip()}",
               flush=True)
     print(f"# {killed} of {tried} mutants were found")
+    return 0
 
 
-main()
+def main(directory, count=0, seed=1):
+    objects = [o for part in ("kernel/*", "sim") for o in glob.glob(f"{directory}/{part}/*.o")]
+    os.makedirs(DIR, exist_ok=True)
+    return mutants(objects, int(count), int(seed)) if count else planted(objects)
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -76,7 +76,8 @@ static void capture(const struct packet *p)
 
 /* ---- transmission ------------------------------------------------------------- */
 
-u64 net_queue(int dst, u32 bytes)
+/* Enqueue bytes for @dst: the time when they leave the queue, 0 if dropped. */
+static u64 enqueue(int dst, u32 bytes)
 {
 	u64 start = max(busy[dst], sim.now);
 
@@ -189,7 +190,7 @@ void net_inject(int src, int dst, const void *bytes, u32 len)
 
 static u64 arrival(const struct packet *p)
 {
-	u64 at = net_queue(p->dst, p->len + OVERHEAD);
+	u64 at = enqueue(p->dst, p->len + OVERHEAD);
 
 	if (!at)
 		return 0;

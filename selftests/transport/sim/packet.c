@@ -26,16 +26,6 @@ void packet_seal(void *packet, size_t hlen, const void *payload, size_t plen)
 	dd_wire_seal(hdr, crc);
 }
 
-bool session_establish(struct dd_tp *tp, u64 now, u64 rx_token, u64 tx_token,
-		       u32 packet_max)
-{
-	tp->pend = (struct dd_tp_id) {
-		.incarnation = 7, .rx_token = rx_token, .tx_token = tx_token,
-		.packet_max = packet_max, .ctl_slots = 4, .version = DD_WIRE_VERSION,
-	};
-	return dd_tp_confirm(tp, now, rx_token);
-}
-
 const char *session_fault(const struct dd_tp *tp)
 {
 	u32 nfree = 0, nlost = 0, nout = 0, nheld = 0, bytes = 0;
@@ -74,14 +64,4 @@ const char *session_fault(const struct dd_tp *tp)
 		 tp->cc.flight);
 	return nfree == tp->nfree + nheld && bytes == tp->cc.flight &&
 	       tp->nfree + nlost + nout == tp->cfg.records ? NULL : text;
-}
-
-void bytes_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len)
-{
-	memcpy(buf, (const u8 *)payload + off, len);
-}
-
-u32 bytes_payload_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc)
-{
-	return crc32c(crc, payload, len);
 }

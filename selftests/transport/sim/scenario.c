@@ -43,6 +43,13 @@ void finish(u64 duration)
 	ends_each(end_audit);
 }
 
+void finish_up(u64 duration)
+{
+	finish(duration);
+	if (end_get(0, 1)->downs)
+		sim_fail("the session ended");
+}
+
 u64 drops(enum dd_tp_drop reason)
 {
 	return end_get(0, 1)->tp.stats.drops[reason] +
@@ -57,30 +64,42 @@ void need(bool what, const char *text)
 
 /* ---- a good network ---------------------------------------------------- */
 
+/*
+ * One connection on a network that the caller has changed: the messages must be done in
+ * @duration, with at most @most packets for each message or answer. Return the part of the
+ * link that their bytes have used.
+ */
+static double steady(const struct plan *plan, u64 duration, double most)
+{
+	u64 messages = plan->goal * (1 + plan->reply), packets = net_packets, start = sim.now;
+	double n, part;
+
+	start_conns(1, false, plan);
+	finish(duration);
+	n = (double)(net_packets - packets) / messages;
+	part = net.rate ? conns[0].bytes[0] * 8.0 * SEC / (sim.now - start) / net.rate : 0;
+	sim_say("%.1f us, %.3f packets per message, %.3f of the link",
+		(sim.now - start) / 1e3 / messages, n, part);
+	if (n > most)
+		sim_fail("too many packets per message");
+	return part;
+}
+
 static void back_and_forth(bool prompt)
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = 64, .max_len = 64, .window = 1, .goal = 2000,
 		.reply = true, .prompt = prompt, .read_ns = 2 * US,
 	};
-	double per_message;
 
 	world(2, 10 * US);
-	start_conns(1, false, &plan);
-	finish(10 * SEC);
-	per_message = (double)net_packets / (2 * plan.goal);
-	sim_say("%.3f packets per message", per_message);
-	if (per_message > 1.05)
-		sim_fail("too many packets per message");
+	steady(&plan, 10 * SEC, 1.05);
 }
 
 SCENARIO(pingpong, "64 bytes back and forth: packets per message")
 {
 	back_and_forth(false);
-}
-
-SCENARIO(rpc, "the same, where each message is to be done at once")
-{
+	/* Each message is to be done at once. */
 	back_and_forth(true);
 }
 
@@ -111,48 +130,34 @@ SCENARIO(holes, "too many gaps between pieces")
 	need(drops(DD_TP_DROP_HOLES), "too many gaps between pieces");
 }
 
-/* SSTREAM: each message waits for the previous one. */
+/* SSTREAM. With a delayed ACK for each message this takes three seconds. */
 SCENARIO(stream, "messages that wait for the one before")
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = 8, .max_len = 512, .window = 1, .goal = 3000,
 		.prompt = true, .read_ns = 2 * US,
 	};
 
 	world(2, 10 * US);
-	start_conns(1, false, &plan);
-	/* With a delayed ACK for each message this takes three seconds. */
-	finish(500 * MS);
+	steady(&plan, 500 * MS, 2.1);
 }
 
 /*
- * The sender stops at the window, as the library does. The messages must be done in
- * @duration, with at most @most packets per message. Packets are received one by one
+ * The sender stops at the window, as the library does. Packets are received one by one
  * unless @merge is set.
  */
 static void windows(u32 len, u64 read_ns, u64 merge, u64 duration, double most)
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = len, .max_len = len, .window = 8, .ahead = 8,
 		.goal = 20000, .prompt = true, .read_ns = read_ns,
 	};
-	double per_message;
-	u64 start;
 
 	world(2, 10 * US);
 	net.merge = merge;
 	net.rate = merge ? 10 * SEC : SEC;
 	net.queue = 1 << 20;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start = sim.now;
-	start_all();
-	finish(duration);
-	per_message = (double)net_packets / plan.goal;
-	sim_say("%.3f packets per message, %.1f us", per_message,
-		(sim.now - start) / 1e3 / plan.goal);
-	if (per_message > most)
-		sim_fail("too many packets per message");
+	steady(&plan, duration, most);
 }
 
 /* The reader keeps up. One delayed ACK per eight messages takes five times as long. */
@@ -205,21 +210,14 @@ SCENARIO(taken, "the same, and unread notes of others at first")
  */
 static void asks(u64 gap, double most)
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = 64, .max_len = 64, .window = 8, .ahead = 8,
 		.goal = 20000, .prompt = true, .read_ns = 500, .gap_ns = gap,
 	};
-	u64 before = net_packets;
-	double per_message;
 
 	world(2, 10 * US);
 	net.merge = 0;
-	start_conns(1, false, &plan);
-	finish(gap * plan.goal / 100 * 102 + 10 * MS);
-	per_message = (double)(net_packets - before) / plan.goal;
-	sim_say("%.3f packets per message", per_message);
-	if (per_message > most)
-		sim_fail("too many packets per message");
+	steady(&plan, gap * plan.goal / 100 * 102 + 10 * MS, most);
 }
 
 /* The answer takes more than 20 us. */
@@ -229,39 +227,28 @@ SCENARIO(asking, "messages at intervals: DONE when it is needed")
 	asks(6 * US, 1.3);
 }
 
-/* The caller waits for each message before it sends the next one. */
+/* With a delayed ACK for each message this takes three seconds. */
 SCENARIO(await, "a window, and a caller that waits for each message")
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = 8, .max_len = 8000, .window = 8, .ahead = 1,
 		.goal = 3000, .await = true, .read_ns = 2 * US,
 	};
 
 	world(2, 10 * US);
-	start_conns(1, false, &plan);
-	/* With a delayed ACK for each message this takes three seconds. */
-	finish(500 * MS);
+	steady(&plan, 500 * MS, 8);
 }
 
 SCENARIO(bulk, "1 MiB messages, window 1: use of the link")
 {
-	struct plan plan = {
+	const struct plan plan = {
 		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1,
 		.goal = 100, .read_ns = 5 * US,
 	};
-	u64 start;
-	double part;
 
 	world(2, 50 * US);
 	net.rate = SEC;
 	net.queue = 1 << 20;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start = sim.now;
-	start_all();
-	finish(10 * SEC);
-	part = conns[0].bytes[0] * 8.0 / (sim.now - start);
-	sim_say("%.3f of the link", part);
-	if (part < 0.93)
+	if (steady(&plan, 10 * SEC, 1200) < 0.93)
 		sim_fail("too slow");
 }

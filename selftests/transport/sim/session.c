@@ -2,26 +2,45 @@
 /* Scenarios of sessions: opening, silence, ends. */
 #include "sim.h"
 
+static bool up(int node, int peer)
+{
+	return end_get(node, peer)->tp.state == DD_TP_UP;
+}
+
 static bool all_up(void)
 {
 	u32 i;
 
 	for (i = 0; i < nconns; i++) {
-		if (end_get(conns[i].a, conns[i].b)->tp.state != DD_TP_UP ||
-		    end_get(conns[i].b, conns[i].a)->tp.state != DD_TP_UP)
+		if (!up(conns[i].a, conns[i].b) || !up(conns[i].b, conns[i].a))
 			return false;
 	}
 	return true;
 }
 
-/* Both ends open the session, at about the same time, over a bad network. */
+/* Pairs of nodes open sessions: both ends at the same time, or one up to @apart later. */
+static void pairs_open(int n, u64 apart)
+{
+	const struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
+	int i, first;
+
+	conns_init(n);
+	for (i = 0; i < n; i++)
+		conn_add(2 * i, 2 * i + 1, &plan);
+	for (i = 0; i < n; i++) {
+		first = 2 * i + (i >> 1 & 1);
+		end_start(end_get(first, first ^ 1));
+		if (i & 1)
+			sim_run_for(sim_below(apart));
+		end_start(end_get(first ^ 1, first));
+	}
+}
+
 SCENARIO(handshake, "both ends begin, over a bad network")
 {
-	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
-	u64 start;
-	int i, n = 40;
+	u64 start = sim.now;
 
-	world(2 * n, 2 * MS);
+	world(80, 2 * MS);
 	net.loss = 0.3;
 	net.dup = 0.3;
 	net.dup_ns = 300 * MS;
@@ -29,16 +48,7 @@ SCENARIO(handshake, "both ends begin, over a bad network")
 	net.reorder_ns = 50 * MS;
 	net.corrupt = 0.05;
 	node_cfg.crc = true;
-	conns_init(n);
-	for (i = 0; i < n; i++)
-		conn_add(2 * i, 2 * i + 1, &plan);
-	for (i = 0; i < n; i++) {
-		end_start(end_get(2 * i, 2 * i + 1));
-		if (i & 1)
-			sim_run_for(sim_below(4 * MS));
-		end_start(end_get(2 * i + 1, 2 * i));
-	}
-	start = sim.now;
+	pairs_open(40, 4 * MS);
 	sim_run(20 * SEC, all_up);
 	sim_say("all up after %.3f s", (sim.now - start) / 1e9);
 	finish(60 * SEC);
@@ -50,25 +60,16 @@ SCENARIO(handshake, "both ends begin, over a bad network")
  */
 SCENARIO(opening, "both ends begin, over a long way")
 {
-	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
 	u64 delay = (1 + sim_below(600)) * MS;
-	int i, n = 40;
+	int i;
 
-	world(2 * n, delay);
+	world(80, delay);
 	net.loss = sim_chance(0.5) ? 0.2 : 0;
 	node_cfg.dead = 60 * SEC;
-	conns_init(n);
-	for (i = 0; i < n; i++)
-		conn_add(2 * i, 2 * i + 1, &plan);
-	for (i = 0; i < n; i++) {
-		end_start(end_get(2 * i + (i & 1), 2 * i + !(i & 1)));
-		sim_run_for(sim_below(delay));
-		end_start(end_get(2 * i + !(i & 1), 2 * i + (i & 1)));
-	}
+	pairs_open(40, delay);
 	finish(200 * SEC);
-	for (i = 0; i < n; i++)
-		need(end_get(2 * i, 2 * i + 1)->ups == 1 &&
-		     end_get(2 * i + 1, 2 * i)->ups == 1, "one session");
+	for (i = 0; i < 80; i++)
+		need(end_get(i, i ^ 1)->ups == 1, "one session");
 }
 
 /* One end opens a session without messages: one packet confirms it, no more are sent. */
@@ -205,26 +206,8 @@ SCENARIO(goodbye, "a session ends, and the news of it is lost")
 		end_stop(a);
 		sim_run_for(SEC);
 		if (net_packets - packets != 2)
-			sim_fail("%llu packets for a BYE that arrives",
-				 (net_packets - packets));
+			sim_fail("%llu packets for a BYE that arrives", net_packets - packets);
 	}
-}
-
-static int reboots;
-
-static void reboot(void *arg, u64 gen)
-{
-	node_reboot(gen & 1);
-	if (gen)
-		sim_at(sim.now + 300 * MS + sim_below(700 * MS), reboot, NULL,
-		       gen - 1);
-	else
-		reboots = 1;
-}
-
-static bool reboots_done(void)
-{
-	return reboots && conns_done();
 }
 
 /* Packets of earlier sessions arrive in later ones. */
@@ -234,6 +217,7 @@ SCENARIO(reboot, "nodes restart under load")
 		.max_len = 20000, .window = 2, .goal = 4000, .back = 1000,
 		.read_ns = 100 * US,
 	};
+	int i;
 
 	world(2, MS);
 	node_cfg.late = 4 * MS;
@@ -241,9 +225,12 @@ SCENARIO(reboot, "nodes restart under load")
 	net.dup = 0.05;
 	net.dup_ns = 2 * SEC;
 	start_conns(4, true, &plan);
-	sim_at(sim.now + 500 * MS, reboot, NULL, 20);
-	sim_run(200 * SEC, reboots_done);
-	ends_each(end_audit);
+	sim_run_for(500 * MS);
+	for (i = 0; i < 20; i++) {
+		node_reboot(i & 1);
+		sim_run_for(300 * MS + sim_below(700 * MS));
+	}
+	finish(180 * SEC);
 	need(drops(DD_TP_DROP_TOKEN), "a packet of an old session");
 }
 
@@ -275,10 +262,7 @@ SCENARIO(partition, "silence around the dead time")
 	world(2, MS);
 	node_cfg.dead = SEC;
 	net.cut = cut;
-	conns_init(2);
-	conn_add(0, 1, &plan);
-	conn_add(1, 0, &plan);
-	start_all();
+	start_conns(2, true, &plan);
 	a = end_get(0, 1);
 	b = end_get(1, 0);
 	for (i = 0; i < 2 * ARRAY_SIZE(tenths); i++) {
@@ -314,7 +298,6 @@ SCENARIO(idle, "keepalive, and death")
 	world(2, MS);
 	node_cfg.dead = SEC;
 	net.loss = 0.1;
-	net.cut = cut;
 	start_conns(1, false, &plan);
 	finish(10 * SEC);
 	/* An attempt to open one may fail: all its INITs may be lost. */
@@ -327,8 +310,7 @@ SCENARIO(idle, "keepalive, and death")
 		sim_fail("an idle session ended");
 	if (packets > 60 * 20)
 		sim_fail("an idle session sends too many packets");
-	cut_from = sim.now;
-	cut_to = DD_TP_NEVER;
+	net.loss = 1;
 	end_get(0, 1)->wanted = false;
 	end_get(1, 0)->wanted = false;
 	sim_run_for(node_cfg.dead * 3 / 2);
@@ -378,53 +360,40 @@ SCENARIO(holding, "a node takes nothing for a while")
 		sim_fail("a node on hold counts as dead");
 }
 
-static void expect_down(const struct dd_tp_cfg *change, enum dd_tp_reason reason)
-{
-	struct end *a = end_get(0, 1);
-
-	end_reinit(a, NULL);
-	end_reinit(end_get(1, 0), change);
-	a->reason = 0;
-	end_start(a);
-	a->wanted = false;
-	sim_run_for(10 * SEC);
-	if (a->reason != reason)
-		sim_fail("down with %d, not %d", a->reason, reason);
-}
-
-static void expect_version(u8 version_max, u8 version)
-{
-	struct end *a = end_get(0, 1), *b = end_get(1, 0);
-
-	end_reinit(a, NULL);
-	end_reinit(b, &(struct dd_tp_cfg){ .version_max = version_max });
-	end_start(a);
-	sim_run_for(10 * SEC);
-	if (a->tp.state != DD_TP_UP || a->tp.cur.version != version ||
-	    b->tp.cur.version != version)
-		sim_fail("version %d was not agreed upon", version);
-}
-
 SCENARIO(config, "versions and configurations that do not fit")
 {
+	static const struct {
+		struct dd_tp_cfg other;		/* what the other node has */
+		enum dd_tp_reason reason;	/* why there is no session */
+		u8 version;			/* or its version */
+	} cases[] = {
+		{ { .version_min = DD_WIRE_VERSION + 1, .version_max = DD_WIRE_VERSION + 2 },
+		  .reason = DD_TP_VERSION },
+		{ { .maxnodes = 4 }, .reason = DD_TP_MAXNODES },
+		{ { .node = 17 }, .reason = DD_TP_CONFIG },
+		{ { .version_max = DD_WIRE_VERSION_MIN }, .version = DD_WIRE_VERSION_MIN },
+		{ { .version_max = 9 }, .version = DD_WIRE_VERSION },
+	};
 	struct end *a, *b;
+	u32 i;
 
 	world(2, MS);
 	net.loss = 0.1;
 	conns_init(1);
-	expect_down(&(struct dd_tp_cfg){ .version_min = DD_WIRE_VERSION + 1,
-					 .version_max = DD_WIRE_VERSION + 2 }, DD_TP_VERSION);
-	expect_down(&(struct dd_tp_cfg){ .maxnodes = nnodes + 2 }, DD_TP_MAXNODES);
-	expect_down(&(struct dd_tp_cfg){ .node = 17 }, DD_TP_CONFIG);
 	a = end_get(0, 1);
 	b = end_get(1, 0);
-	expect_version(DD_WIRE_VERSION_MIN, DD_WIRE_VERSION_MIN);
-	expect_version(9, DD_WIRE_VERSION);
-	/* The peer notices a BYE at once. */
-	net.loss = 0;
-	end_stop(b);
-	a->wanted = false;
-	sim_run_for(5 * MS);
-	if (a->reason != DD_TP_BYE)
-		sim_fail("down with %d, not BYE", a->reason);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		u8 version = cases[i].version;
+
+		end_reinit(a, NULL);
+		end_reinit(b, &cases[i].other);
+		end_start(a);
+		a->wanted = version;
+		sim_run_for(10 * SEC);
+		if (!version && a->reason != cases[i].reason)
+			sim_fail("down with %d, not %d", a->reason, cases[i].reason);
+		if (version && (a->tp.state != DD_TP_UP || a->tp.cur.version != version ||
+				b->tp.cur.version != version))
+			sim_fail("version %d was not agreed upon", version);
+	}
 }

@@ -5,12 +5,12 @@
  *
  *	world.c		time, random numbers, failures
  *	packet.c	headers and an audit, which the fuzzer shares
+ *	victim.c	an end whose peer is the program, which the fuzzer shares
  *	net.c		packets in flight, their impairments, captures
  *	end.c		one end of a session, and its invariants
  *	chan.c		one end of a connection: checks every byte
  *	kernel.c	what kernel/cluster needs of the rest of the kernel
  *	mem.c		exporters and importers, over kernel/cluster
- *	tcp.c		a TCP flow for comparison
  *	scenario.c	scenarios
  *	fields.c	scenarios with invalid packets and invalid calls
  */
@@ -22,8 +22,7 @@
 #include <stdlib.h>
 
 #include "packet.h"
-#include "udp/rx.h"
-#include "udp/tx.h"
+#include "udp/session.h"
 
 #define US	1000ull
 #define MS	1000000ull
@@ -38,16 +37,12 @@ struct sim {
 	u64 now;		/* virtual time, ns; does not begin at 0 */
 	u64 seed;		/* seed of all random numbers */
 	const char *name;	/* name of the scenario */
-	bool verbose;		/* print events */
-	bool (*done)(void);	/* called after each event; true ends the run */
-	u64 until;		/* time limit of the run */
 };
 
 extern struct sim sim;
 
 typedef void (*sim_fn)(void *arg, u64 gen);
 
-u64 sim_mix(u64 x);
 u64 sim_random(void);
 u64 sim_below(u64 n);
 bool sim_chance(double p);
@@ -99,8 +94,6 @@ struct end;
 struct packet;
 void net_send(struct end *from, const struct dd_tp_pkt *pkt);
 void net_inject(int src, int dst, const void *bytes, u32 len);
-/* Enqueue bytes for @dst: the time when they leave the queue, 0 if dropped. */
-u64 net_queue(int dst, u32 bytes);
 void net_pcap(const char *path);
 void net_reset(int nodes);
 
@@ -127,8 +120,7 @@ struct end {
 	int peer;		/* number of the other node, from 0 */
 	bool alive;		/* the node is running */
 	bool wanted;		/* open the session again when it is down */
-	u8 *arena;		/* memory of @tp, followed by a canary */
-	size_t arena_size;	/* bytes without the canary */
+	void *arena;		/* memory of @tp */
 	u64 timer_at;		/* expiry of the current timer */
 	u64 timer_gen;		/* its generation; others are ignored */
 	struct list_head chans;	/* open channels */
@@ -224,17 +216,14 @@ struct chan {
 	bool open;		/* not closed; a callback for a closed channel is a failure */
 	u64 goal;		/* messages to send */
 	u64 goal_done;		/* messages of the goal that are done */
-	u8 **slots;		/* sources, one for each message in flight */
+	u8 *sources;		/* of the messages in flight, @max_len bytes each */
 	struct dd_tp_op *ops;	/* ops of the messages in flight */
-	u8 *block;		/* destination of the peer's messages */
-	u64 block_size;		/* bytes of @block */
 	/* For each byte of the message in progress, whether it was stored */
 	u8 *seen;
 	u32 unread;		/* notes in the list */
 	u64 read;		/* notes read so far */
 	u64 withheld;		/* message whose note is withheld; 0 for none */
 	bool reading;		/* a read is scheduled */
-	u64 bytes;		/* bytes received in messages */
 	bool resumes;		/* a timer will send the next message */
 	u64 next_at;		/* earliest time of the next message */
 };
@@ -249,14 +238,11 @@ struct conn {
 	struct chan *cb;	/* server's end, or NULL */
 	u32 life;		/* number of this attempt */
 	u64 done[2];		/* messages done by either end, over all attempts */
-	u64 lost[2];		/* messages reported as not done */
 	u64 bytes[2];		/* bytes received, over all attempts */
-	bool asked;		/* a connect request is in flight */
 };
 
 extern struct conn *conns;
 extern u32 nconns;
-extern u64 deposits;
 
 struct conn *conn_add(int a, int b, const struct plan *plan);
 void conns_init(u32 most);
@@ -280,12 +266,6 @@ u32 chan_credit(struct dd_tp *tp, struct dd_tp_chan *c);
 void chan_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid);
 void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid);
 
-/* ---- tcp.c -------------------------------------------------------------- */
-
-struct tcp;
-struct tcp *tcp_start(int dst);
-u64 tcp_bytes(const struct tcp *t);
-
 /* ---- scenario.c ---------------------------------------------------------- */
 
 void world(int nodes, u64 delay);
@@ -296,6 +276,8 @@ void finish(u64 duration);
 u64 drops(enum dd_tp_drop reason);
 /* Fail unless the condition that the scenario tests has occurred. */
 void need(bool what, const char *text);
+/* finish(), in the session that was up before. */
+void finish_up(u64 duration);
 
 /* ---- main.c -------------------------------------------------------------- */
 
@@ -303,6 +285,7 @@ struct scenario {
 	const char *name;	/* for the command line */
 	const char *what;
 	void (*run)(void);	/* sim_fail() reports a failure */
+	bool chosen;		/* by the command line */
 	struct scenario *next;
 };
 
@@ -313,7 +296,9 @@ void scenario_add(struct scenario *s);
 	static void scenario_##id(void);					\
 	static void __attribute__((constructor)) scenario_add_##id(void)	\
 	{									\
-		static struct scenario s = { #id, text, scenario_##id, NULL };	\
+		static struct scenario s = {					\
+			.name = #id, .what = text, .run = scenario_##id		\
+		};								\
 		scenario_add(&s);						\
 	}									\
 	static void scenario_##id(void)

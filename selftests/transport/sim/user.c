@@ -2,47 +2,18 @@
 /* Functions of the kernel for user space. */
 #include "dd_user.h"
 
-static u64 rol(u64 x, int n)
+u64 hash_u64(u64 x)
 {
-	return x << n | x >> (64 - n);
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
 }
 
-static void sip_rounds(u64 v[4], int n)
-{
-	while (n--) {
-		v[0] += v[1];
-		v[1] = rol(v[1], 13) ^ v[0];
-		v[0] = rol(v[0], 32);
-		v[2] += v[3];
-		v[3] = rol(v[3], 16) ^ v[2];
-		v[0] += v[3];
-		v[3] = rol(v[3], 21) ^ v[0];
-		v[2] += v[1];
-		v[1] = rol(v[1], 17) ^ v[2];
-		v[2] = rol(v[2], 32);
-	}
-}
-
-/* SipHash-2-4 of two words. */
+/* Both ends are of this program: any keyed hash will do. */
 u64 siphash_2u64(u64 a, u64 b, const siphash_key_t *key)
 {
-	u64 m[3] = { a, b, 16ull << 56 };
-	u64 v[4] = {
-		key->key[0] ^ 0x736f6d6570736575ull,
-		key->key[1] ^ 0x646f72616e646f6dull,
-		key->key[0] ^ 0x6c7967656e657261ull,
-		key->key[1] ^ 0x7465646279746573ull,
-	};
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		v[3] ^= m[i];
-		sip_rounds(v, 2);
-		v[0] ^= m[i];
-	}
-	v[2] ^= 0xff;
-	sip_rounds(v, 4);
-	return v[0] ^ v[1] ^ v[2] ^ v[3];
+	return hash_u64(hash_u64(a ^ key->key[0]) ^ b ^ key->key[1]);
 }
 
 static u32 crc_table[256];

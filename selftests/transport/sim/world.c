@@ -32,20 +32,12 @@ void *sim_alloc(size_t n)
 
 /* ---- random numbers ------------------------------------------------------------- */
 
-u64 sim_mix(u64 x)
-{
-	x += 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 u64 sim_random(void)
 {
 	if (!state)
 		state = sim.seed * 0x2545f4914f6cdd1dull + 1;
 	state += 0x9e3779b97f4a7c15ull;
-	return sim_mix(state);
+	return hash_u64(state);
 }
 
 u64 sim_below(u64 n)
@@ -136,14 +128,14 @@ static struct event pop(void)
 /* Run until @done returns true, which must be within @duration. */
 void sim_run(u64 duration, bool (*done)(void))
 {
+	u64 until = sim.now + duration;
 	u32 burst = 0;
 
-	sim.until = sim.now + duration;
 	while (!done || !done()) {
 		struct event ev;
 
-		if (!nheap || heap[0].time > sim.until) {
-			sim.now = sim.until;
+		if (!nheap || heap[0].time > until) {
+			sim.now = until;
 			if (done)
 				sim_fail("no progress: not over in time");
 			return;

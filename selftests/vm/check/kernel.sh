@@ -6,6 +6,8 @@
 # their tests are skipped.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
+# shellcheck source=selftests/vm/check/files.sh
+. selftests/vm/check/files.sh
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
 DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h
@@ -29,10 +31,11 @@ exempt() {
 }
 
 checkpatch() {
-	local file bad=0
+	local file release bad=0
 
+	release=$(kernel_path debug release)
 	for file in "${MODULE_FILES[@]}"; do
-		silent perl "$SOURCE/scripts/checkpatch.pl" --no-tree --strict \
+		remembered "$release" silent perl "$SOURCE/scripts/checkpatch.pl" --no-tree --strict \
 			--terse --ignore "$(exempt "$file")" -f "$file" || bad=1
 	done
 	return "$bad"
@@ -42,55 +45,20 @@ kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FIL
 
 # --- compilers ---------------------------------------------------------------
 
-# Another run may build at the same time.
+# module.sh builds with warnings as errors, of the compiler and of sparse. Another run may
+# build at the same time.
 module() {
 	local status=0
 
-	selftests/vm/module.sh "$@" >"$ERR" 2>&1 || status=$?
+	selftests/vm/module.sh "$1" >"$ERR" 2>&1 || status=$?
 	! grep -v '^waiting for module-' "$ERR" && [ "$status" = 0 ]
 }
 
-# module.sh builds with warnings as errors.
-compile() { module "$1"; }
-
-sparse_module() { module "$1" --sparse; }
-
-# Each is planted where it was written for.
-faults_apply() {
-	local fault bad=0
-
-	for fault in selftests/vm/faults/*.patch; do
-		silent patch -s -p1 -F0 --dry-run -i "$fault" || {
-			echo "$fault"
-			bad=1
-		}
-	done
-	return "$bad"
-}
-
-check "planted faults apply without fuzz" faults_apply
-
-if SOURCE=$(kernel_path debug source); then
-	check "checkpatch --strict" checkpatch
-	check "kernel-doc" kernel_doc
-else
-	skip "checkpatch --strict" "no kernel sources; run: make kernels"
-	skip "kernel-doc" "no kernel sources; run: make kernels"
-fi
+SOURCE=$(kernel_path debug source)
+check_if "$SOURCE" "no kernel sources; run: make kernels" "checkpatch --strict" checkpatch
+check_if "$SOURCE" "no kernel sources; run: make kernels" "kernel-doc" kernel_doc
 for kernel in stock 6.12 7.x debug; do
-	if [ -n "$(kernel_path "$kernel" build)" ]; then
-		check "$kernel: no warning, W=1" compile "$kernel"
-	else
-		skip "$kernel: no warning, W=1" "not in the cache; run: make kernels"
-	fi
-done
-# Not for 7.x: its headers need a sparse that knows __typeof_unqual__, and the makefile
-# runs no other one.
-for kernel in stock 6.12 debug; do
-	if [ -n "$(kernel_path "$kernel" build)" ]; then
-		check "$kernel: sparse" sparse_module "$kernel"
-	else
-		skip "$kernel: sparse" "not in the cache; run: make kernels"
-	fi
+	check_if "$(kernel_path "$kernel" build)" "not in the cache; run: make kernels" \
+		"$kernel: no warning of W=1 and sparse" module "$kernel"
 done
 finish

@@ -24,6 +24,20 @@ none() {
 	[ "$status" = 1 ]
 }
 
+# --- shell -------------------------------------------------------------------
+
+scripts() {
+	local script key bad=0
+
+	key=$({ shellcheck --version
+		sed -n 's/^[ \t]*# shellcheck source=//p' "${SCRIPTS[@]}" | sort -u |
+			xargs cat; } | sha256sum)
+	for script in "${SCRIPTS[@]}"; do
+		remembered "$key" shellcheck -x "$script" || bad=1
+	done
+	return "$bad"
+}
+
 # --- licences ----------------------------------------------------------------
 
 # Files that can have a comment; data cannot.
@@ -33,22 +47,11 @@ sources() {
 	printf '%s\n' "${SCRIPTS[@]}"
 }
 
-# The identifier is in the first line, or in the second below "#!".
-spdx_line() {
-	local first second
-
-	{ read -r first; read -r second; } <"$1"
-	case $first in
-	'#!'*) echo "$second" ;;
-	*) echo "$first" ;;
-	esac | sed -n 's/.*SPDX-License-Identifier: *//p' | sed 's, *\*/$,,'
-}
-
 # The licences of an identifier, new or old style, are in LICENSES.
 texts_are_there() {
 	local word
 
-	for word in $(tr -d '()' <<<"$1"); do
+	for word in ${1//[()]/}; do
 		case $word in
 		WITH | OR) continue ;;
 		GPL-2.0 | LGPL-2.1) word+=-only ;;
@@ -66,11 +69,14 @@ right_for() {
 	esac
 }
 
+# The identifier is in the first line, or in the second below "#!".
 licences() {
 	local file line bad=0
 
 	while read -r file; do
-		line=$(spdx_line "$file")
+		{ read -r line; [[ $line != '#!'* ]] || read -r line; } <"$file"
+		line=${line##*SPDX-License-Identifier: }
+		line=${line% \*/}
 		[ -n "$line" ] && texts_are_there "$line" &&
 			right_for "$file" "$line" && continue
 		echo "$file: '$line'"
@@ -86,25 +92,15 @@ spelling() { codespell -L "$WORDS" "${FILES[@]}"; }
 # Split, so that this file has none.
 marks() { none grep -nwE "TO""DO|FIX""ME|XX""X" "${FILES[@]}"; }
 
-# Plain technical English; selftests/vm/check/words.py -a FILE... reads exempt files.
+# Plain technical English.
 plain() { selftests/vm/check/words.py "${FILES[@]}"; }
 
 # Empty context lines of a patch are blanks.
-blanks() {
-	local texts
-
-	mapfile -t texts < <(printf '%s\n' "${FILES[@]}" | grep -v '\.patch$')
-	none grep -nIE '[[:blank:]]+$' "${texts[@]}"
-}
+blanks() { none grep -nIE --exclude='*.patch' '[[:blank:]]+$' "${FILES[@]}"; }
 
 # --- manual pages ------------------------------------------------------------
 
-mandoc_lint() {
-	none mandoc_says
-}
-mandoc_says() {
-	mandoc -T lint -W warning "${PAGES[@]}" | grep -v 'missing date'
-}
+mandoc_lint() { ! mandoc -T lint -W warning "${PAGES[@]}" | grep -v 'missing date'; }
 
 groff_lint() {
 	local page
@@ -113,9 +109,8 @@ groff_lint() {
 		LC_ALL=C.UTF-8 MANROFFSEQ='' MANWIDTH=80 \
 			man --warnings -E UTF-8 -l -Tutf8 -Z "$page" >/dev/null
 	done 2>"$ERR"
-	none cat_nonempty "$ERR"
+	! grep . "$ERR"
 }
-cat_nonempty() { grep . "$1"; }
 
 # --- reStructuredText ---------------------------------------------------------
 
@@ -128,66 +123,32 @@ rst() {
 	done
 }
 
-# --- one version -------------------------------------------------------------
-
-versions() {
-	local want
-
-	want=$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)
-	echo "Makefile: $want"
-	grep -H "^PACKAGE_VERSION=$want\$" dkms.conf &&
-		grep -HE "MODULE_VERSION\((\"$want\"|DD_VERSION)\)" kernel/main.c &&
-		{ ! grep -q 'MODULE_VERSION(DD_VERSION)' kernel/main.c ||
-			grep -rH "define DD_VERSION.*\"$want\"" kernel; }
-}
-
 # --- the contract ------------------------------------------------------------
 
-# uapi COMPILER LANGUAGE -m64|-m32: the asserts of uapi.c hold. Debian has the headers
-# that linux/types.h includes in one directory for both word sizes.
+# uapi COMPILER LANGUAGE: each header of the kernel's interface compiles alone, and its
+# structures have the same layout for both word sizes, and the sizes of uapi.sizes. Debian
+# has the headers that linux/types.h includes in one directory for both.
 uapi() {
-	"$1" -x "$2" -fsyntax-only -Wall -Wextra -Werror "$3" -Iinclude/uapi \
-		-idirafter /usr/include/x86_64-linux-gnu selftests/vm/check/uapi.c
-}
+	local bits header
 
-# alone COMPILER LANGUAGE: each public header includes what it needs.
-alone() {
-	local header
-
-	for header in include/*.h include/uapi/linux/*.h; do
-		header=${header#include/}
-		"$1" -x "$2" -fsyntax-only -Wall -Wextra -Werror -Iinclude -Iinclude/uapi - \
-			<<<"#include <${header#uapi/}>" || return
+	for bits in 64 32; do
+		for header in include/uapi/linux/*.h; do
+			"$1" -x "$2" -m$bits -g -fno-eliminate-unused-debug-types -c -Wall -Wextra \
+				-Werror -Iinclude/uapi -idirafter /usr/include/x86_64-linux-gnu \
+				-o "$TAP_DIR/uapi.o" "$header" || return
+			pahole --prefix_filter=dd_ "$TAP_DIR/uapi.o"
+			pahole --prefix_filter=dd_ --sizes "$TAP_DIR/uapi.o" >&3
+		done >"$TAP_DIR/layout$bits" 3>"$TAP_DIR/sizes" || return
 	done
-}
-
-headers() {
-	local compiler=$1 language=$2 bits
-
-	command -v "$compiler" >/dev/null || {
-		skip "uapi: $compiler" "it is not installed"
-		return
-	}
-	check "each header alone, $compiler" alone "$compiler" "$language"
-	for bits in -m64 -m32; do
-		check "uapi: layout, $compiler $bits" \
-			uapi "$compiler" "$language" $bits
-	done
+	diff "$TAP_DIR"/layout{64,32} &&
+		diff <(cut -f1,2 "$TAP_DIR/sizes" | LC_ALL=C sort -u) \
+			<(grep -v '^#' selftests/vm/check/uapi.sizes)
 }
 
 # need PROGRAM NAME COMMAND...
-need() {
-	local program=$1 name=$2
+need() { check_if "$(type -P "$1")" "$1 is not installed; run: make deps" "${@:2}"; }
 
-	shift 2
-	if command -v "$program" >/dev/null; then
-		check "$name" "$@"
-	else
-		skip "$name" "$program is not installed; run: make deps"
-	fi
-}
-
-need shellcheck "shellcheck" shellcheck -x "${SCRIPTS[@]}"
+need shellcheck "shellcheck" scripts
 need codespell "codespell" spelling
 check "SPDX: first line, text, and the part's licence" licences
 need python3 "plain English: words.py" plain
@@ -195,14 +156,9 @@ check "no marks of unfinished work" marks
 check "no blanks at the end of a line" blanks
 need mandoc "manual pages: mandoc" mandoc_lint
 need man "manual pages: groff" groff_lint
-if python3 -m docutils --version >/dev/null 2>&1; then
-	check "reStructuredText: docutils" rst
-else
-	skip "reStructuredText: docutils" "python3-docutils is not installed; run: make deps"
-fi
-check "one version" versions
-headers gcc c
-headers g++ c++
-headers clang c
-headers clang++ c++
+need rst2html "reStructuredText: docutils" rst
+for compiler in 'gcc c' 'g++ c++' 'clang c' 'clang++ c++'; do
+	# shellcheck disable=SC2086 # words
+	need "${compiler% *}" "uapi: headers alone, layout, ${compiler% *}" uapi $compiler
+done
 finish

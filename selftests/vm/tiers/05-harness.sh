@@ -85,6 +85,9 @@ in_tier "fewer results than PLAN says" 'echo 1..1; echo ok 1 a' \
 	'^failed: 1-x: 1 results are missing' "1 passed, 1 failed, 0 skipped"
 in_tier "more results than PLAN says" 'echo 1..3; echo ok 1; echo ok 2; echo ok 3' \
 	'^more: 1-x: 3 results, PLAN has 2' "3 passed, 0 failed, 0 skipped"
+in_tier "processor time of a program" \
+	'echo 1..2; echo ok 1; echo ok 2; echo "# 9 s, of 120; processors: 7 s: x"' \
+	'^processors: 7 s 1-x: x$' '2 passed, 0 failed, 0 skipped'
 FLAKY='echo 1..2; echo ok 1; echo ok 2; echo "# FLAKY: x: passed at try 2"'
 ONLY=1-x in_tier "a flaky program of a tier that is named" "$FLAKY" '^flaky: 1-x: x' \
 	"2 passed, 0 failed, 0 skipped"

@@ -26,7 +26,7 @@ by_kernel invert-locks 200 'circular locking dependency' ddp_model
 by_kernel use-after-free 200 'KASAN.*use-after-free' ddp_conn
 direct lose-note window_of_16 abi_data
 by_kernel hang-in-release 200 'blocked for more than' ddp_info $SKIP_WAITS
-direct window-stays stores_after_the_server_closed abi_window
+direct window-stays stores_and_pins_through_every_end abi_window
 direct ring-keeps-names a_ring_speaks_for_its_sender_only abi_direct
 direct lose-wake descriptors_and_signals abi_direct $SKIP_WAITS
 direct kick-forgets woken_when_the_position_is_reached abi_ring_wait
@@ -64,9 +64,9 @@ red leak-peer 200 'WARNING.*dd_udp_exit' \
 	'selftests/net/across.sh build/selftests/net_close what_was_accepted'
 red deposit-late 1 '^not ok .*no_byte_comes_after_the_receiver' \
 	'selftests/net/across.sh build/selftests/net_close no_byte_comes_after_the_receiver'
-# The wrong bytes may stop a session: then damage.sh waits for its hang limits.
-red no-checksum 1 '^not ok .*no damaged header is accepted' selftests/net/damage.sh \
-	TIMEOUT=900
+# The wrong bytes may stop a session: then links.sh waits for its hang limits.
+red no-checksum 1 '^not ok .*no damaged header is accepted' \
+	'MATCH=damage selftests/net/links.sh' TIMEOUT=900
 
 # With two processors, or the check for sleeping in atomic context.
 red growth-leaves-notes 1 '^not ok .*growth_waits_for_a_note_in_the_making' \

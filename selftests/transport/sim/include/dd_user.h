@@ -23,7 +23,6 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef long long s64;
 
-#define noinline		__attribute__((__noinline__))
 #define __maybe_unused		__attribute__((__unused__))
 #ifndef __packed
 #define __packed		__attribute__((__packed__))
@@ -68,11 +67,6 @@ static inline u64 div_u64(u64 a, u32 b)
 static inline u64 div64_u64(u64 a, u64 b)
 {
 	return a / b;
-}
-
-static inline bool is_power_of_2(unsigned long n)
-{
-	return n && !(n & (n - 1));
 }
 
 static inline void *memchr_inv(const void *p, int c, size_t n)
@@ -236,9 +230,6 @@ static inline void hlist_del_init(struct hlist_node *n)
 
 #define hlist_entry_safe(p, type, m) \
 	((p) ? container_of(p, type, m) : NULL)
-#define hlist_for_each_entry(p, h, m) \
-	for (p = hlist_entry_safe((h)->first, __typeof__(*p), m); p; \
-	     p = hlist_entry_safe(p->m.next, __typeof__(*p), m))
 #define hlist_for_each_entry_safe(p, n, h, m) \
 	for (p = hlist_entry_safe((h)->first, __typeof__(*p), m); \
 	     p && (n = p->m.next, true); \
@@ -250,6 +241,8 @@ typedef struct {
 	u64 key[2];
 } siphash_key_t;
 
+/* Mix all bits. */
+u64 hash_u64(u64 x);
 u64 siphash_2u64(u64 a, u64 b, const siphash_key_t *key);
 u32 crc32c(u32 crc, const void *p, size_t len);
 

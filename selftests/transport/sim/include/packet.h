@@ -13,14 +13,7 @@ void packet_head(void *packet, u8 type, size_t hlen, size_t plen, u64 token);
 /* The checksum of a header, and of the payload if a flag says so. */
 void packet_seal(void *packet, size_t hlen, const void *payload, size_t plen);
 
-/* A session that the peer has requested, which this confirms. */
-bool session_establish(struct dd_tp *tp, u64 now, u64 rx_token, u64 tx_token,
-		       u32 packet_max);
 /* Every record is free, in flight or lost, and the sums are right. NULL, or why not. */
 const char *session_fault(const struct dd_tp *tp);
-
-/* Callbacks for a payload that is the packet's bytes. */
-void bytes_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
-u32 bytes_payload_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
 
 #endif /* _DD_PACKET_H */

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Replaces kernel/udp/session.h: the link to a peer, which end.c and mem.c implement. */
+/*
+ * Replaces kernel/udp/session.h, rx.h and tx.h: the link to a peer, which end.c, kernel.c and
+ * mem.c implement.
+ */
 #ifndef _DD_UDP_SESSION_H
 #define _DD_UDP_SESSION_H
 
 #include "kernel_user.h"
+#include "transport/batch.h"
 #include "transport/transport.h"
 #include "udp/addr.h"
 #include "udp/upper.h"
@@ -34,6 +38,12 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 	spin_lock(&link->lock);
 }
 
+void dd_udp_unlock(struct dd_udp_peer *link);
+void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off, void *dst, u32 len);
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at, bool single);
+void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
+u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
 void dd_udp_up(struct dd_tp *tp);
 void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
 u64 dd_udp_tp_random(struct dd_tp *tp);
