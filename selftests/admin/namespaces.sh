@@ -86,8 +86,9 @@ test_pid() {
 	run nsenter -t "$child" -p ddctl -j conn
 	check 'pid: in the namespace of the process' json 'any(.[];
 		.role == "client" and .pid == 1 and .peer_pid == 0)'
-	kill -9 "$child"
+	# In this order: unshare would begin a message about the end of its child.
 	let_go deep
+	kill -9 "$child"
 	let_go here
 }
 
