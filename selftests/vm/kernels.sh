@@ -4,7 +4,7 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [KERNEL]...                 make them available (all but um-smp-debug, kcsan)
+#   kernels.sh fetch [KERNEL]...                 make them available (all of the gate)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
@@ -28,7 +28,7 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-KERNELS=(stock 6.12 7.x source source-7.3 ynl um um-smp debug)
+KERNELS=(stock 6.12 7.x source source-7.3 ynl um um-smp-debug)
 
 # --- packages, through an apt configuration of our own -----------------------
 
@@ -395,9 +395,9 @@ build() {
 
 fetch_debug() { build debug 20; }
 
-fetch_um() { build um 6; }
+fetch_um() { build um 20; }
 fetch_um-smp() { build um-smp 12; }
-fetch_um-smp-debug() { build um-smp-debug 20; }
+fetch_um-smp-debug() { build um-smp-debug 25; }
 
 fetch_kcsan() { build kcsan 10; }
 
@@ -410,7 +410,7 @@ dir_of() {
 		[ -s "$DD_CACHE/$(source_of "$1")/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
 		;;
-	*) die "no kernel $1; there are: ${KERNELS[*]} kcsan" ;;
+	*) die "no kernel $1; there are: ${KERNELS[*]} um-smp debug kcsan" ;;
 	esac
 }
 

@@ -10,7 +10,7 @@
 #
 #   make quick T=abi
 #   make quick T=abi:abi_data:an_end_that_reads_of_a_close N=20
-#   make quick T=net:partition K=debug
+#   make quick T=net:partition K=stock
 #
 # kmemleak slows the start of programs; LEAKS=yes enables it.
 set -euo pipefail

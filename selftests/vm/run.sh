@@ -156,7 +156,7 @@ early_splat() {
 # bad_start WHY: stop the machine as soon as its process id is known.
 bad_start() {
 	echo "$1" >"$TMP/bad"
-	until kill "$(cat "$PIDFILE" 2>/dev/null)" 2>/dev/null; do
+	until kill -KILL "$(cat "$PIDFILE" 2>/dev/null)" 2>/dev/null; do
 		sleep 1
 	done
 }

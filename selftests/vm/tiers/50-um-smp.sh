@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Races, load, ends of processes and of the module, and sleeps in atomic context, on
-# a kernel with all checks and two processors.
+# User-Mode Linux with all checks and two processors.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list debug "$(echo selftests/{core/{races,stress,load},{net,rmem,vmmc,sbl,st}/debug}.list)"
+vm_list um-smp-debug \
+	"$(echo selftests/{core/{kunit,races,stress,load},{net,rmem,vmmc,sbl,st}/debug}.list)"
 finish

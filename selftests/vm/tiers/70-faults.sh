@@ -70,7 +70,7 @@ red no-checksum 1 '^not ok .*no damaged header is accepted' \
 
 # With two processors, or the check for sleeping in atomic context.
 red growth-leaves-notes 1 '^not ok .*growth_waits_for_a_note_in_the_making' \
-	selftests/core/kunit.sh KERNEL=debug
+	selftests/core/kunit.sh KERNEL=um-smp-debug
 by_kernel sleep-under-spinlock 200 'scheduling while atomic|invalid context' ddp_info \
-	KERNEL=debug
+	KERNEL=um-smp-debug
 finish

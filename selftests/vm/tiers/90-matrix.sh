@@ -16,8 +16,8 @@ on() {
 on um core/{stress,soak} net/stock tools/tools
 on um-smp core/smp
 on stock core/{abi,load} ddp/kernel admin/{guest,leaks} net/{ddp,debug,guest}
-on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/{guest,leaks} \
-	net/{ddp,guest,stock} tools/tools
+on debug core/{kunit,abi,failnth,races,stress,load} ddp/{guest,kernel} admin/{guest,leaks} \
+	net/{ddp,guest,stock,debug} {rmem,vmmc,sbl,st}/debug tools/tools
 for kernel in 6.12 7.x; do
 	on $kernel core/{abi,stress,load} ddp/{guest,kernel} admin/{guest,leaks} \
 		net/{guest,stock} tools/tools
