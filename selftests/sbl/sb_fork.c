@@ -112,10 +112,9 @@ TEST(SBL_16_children_under_load)
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (int t = 0; t < 2; t++)
 		check_eq(pthread_join(threads[t], NULL), 0);
-	store(memory + 8, 8);
-	check(arrives(board + 8, 8));
+	/* A store to a higher address may arrive later than one to a lower address. */
 	for (int i = 0; i < PAGES; i++)
-		check_eq(board[i * WORDS + 100], memory[i * WORDS + 100]);
+		check(arrives(board + i * WORDS + 100, memory[i * WORDS + 100]));
 	end_mapped();
 }
 
