@@ -126,9 +126,9 @@ has_size() {
 	partial=$(compgen -G "out/.$1.ddcp.*") && [ "$(stat -c %s "$partial" 2>/dev/null || echo -1)" -ge "$2" ]
 }
 
-# ended SIGNAL SIDE BYTES: one side is ended when so many bytes have been sent: the other one
+# cut_off SIGNAL SIDE BYTES: one side is ended when so many bytes have been sent: the other one
 # says so, and ends with exit code 4. Only a receiver that is killed leaves its unfinished file.
-ended() {
+cut_off() {
 	local code=$((128 + $(kill -l "$1"))) ret=0
 
 	stall "$3" || return
@@ -155,7 +155,7 @@ killed() {
 	local bytes
 
 	for bytes in 0 1 $((PLACE - 1)) $PLACE $((2 * PLACE + 5)) $((20 * PLACE)); do
-		ended KILL "$1" "$bytes" || return
+		cut_off KILL "$1" "$bytes" || return
 	done
 }
 
@@ -163,7 +163,7 @@ signals() {
 	local signal
 
 	for signal in INT TERM HUP; do
-		ended $signal receiver $((PLACE + 5)) && ended $signal sender $((PLACE + 5)) || return
+		cut_off $signal receiver $((PLACE + 5)) && cut_off $signal sender $((PLACE + 5)) || return
 	done
 }
 

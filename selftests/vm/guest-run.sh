@@ -11,8 +11,9 @@
 # has the rules of what is a failure besides a failed result. In a guest the
 # kernel's log is read after each program, so that a complaint is assigned to it.
 #
-# A program that fails is run again, at most twice, unless the kernel complained or
-# the failure concerns data: a slow machine never causes those. A program that
+# A program that fails is run again, at most twice, unless the kernel complained, the
+# failure concerns data, or the program reached its limit: a slow machine never causes
+# the first two, and three limits are longer than the gate may take. A program that
 # passes then counts as passed, and a line "# FLAKY: ..." names it with its first
 # failure; run-tiers.sh counts these lines. DD_TRIES=1 runs everything once.
 # The last line is a comment with the numbers; exit status 1 when something failed.
@@ -43,7 +44,7 @@ try_one() {
 	mark "$token"
 	{
 		timeout -k 5 "$2" bash -c "$3" </dev/null 2>&1
-		echo "@status $?"
+		echo "@status $?" | tee "$tmp/status"
 	} | awk -f "$dir/reflow.awk" -v name="$1" -v n="$total" -v output="$tmp/output" \
 		-v results="$tmp/results" -v counts="$tmp/counts"
 	read -r last bad good skips <"$tmp/counts"
@@ -53,6 +54,7 @@ try_one() {
 # Whether a slow machine may have caused the failure.
 retriable() {
 	[ -z "$splat" ] && [ "$try" -lt "$TRIES" ] &&
+		[ "$(<"$tmp/status")" != '@status 124' ] &&
 		! grep -E '^not ok|^# [^ ]+\.c:[0-9]+:' "$tmp/results" "$tmp/output" |
 		grep -qE "$DATA"
 }
