@@ -11,7 +11,8 @@
 #
 #   aside	runs beside the tiers that are not, with lower priority, its virtual
 #		machines in a queue of their own, and its output comes last; or after
-#		the others, if it has not begun by then
+#		the others, if it has not begun by then. In the order of PLAN's lines:
+#		the longest first
 #   nightly	runs only when named; "make nightly" names all tiers
 #
 # Fewer results than PLAN says are a failure, more are reported. A tier without a
@@ -199,7 +200,7 @@ for tier in "${tiers[@]}"; do
 done
 trap stop EXIT
 trap exit INT TERM
-printf '%s\n' "${aside[@]}" | grep . >"$QUEUE"
+awk '{ print $1 }' "$PLAN" | grep -xF "$(printf '%s\n' "${aside[@]}")" >"$QUEUE"
 if [ ${#aside[@]} != 0 ]; then
 	run_aside &
 	beside=$!
