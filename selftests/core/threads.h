@@ -50,6 +50,17 @@ static inline bool call_is_over(struct call *c)
 	return __atomic_load_n(&c->over, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Whether the thread slept once during the call. On um-smp the threads of a process take turns,
+ * and one that waits for its turn sleeps, too.
+ */
+static inline bool call_slept_once(const struct call *c)
+{
+	bool turns = !strncmp(getenv("DD_VM") ?: "", "um-smp", 6);
+
+	return turns ? c->sleeps >= 1 : c->sleeps == 1;
+}
+
 /* Waits until the thread sleeps in system call @nr. */
 static inline bool call_sleeps(struct call *c, long nr)
 {
