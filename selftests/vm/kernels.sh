@@ -438,8 +438,6 @@ fetch() {
 path() {
 	local dir rel
 
-	# The headers of tests are wanted before the debug kernel is built.
-	[ "$*" != "debug source" ] || set -- source source
 	present "$1" || die "kernel $1 is not in $DD_CACHE; run: make kernels"
 	dir=$(dir_of "$1")
 	rel=$(cat "$dir/release")

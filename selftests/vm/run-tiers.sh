@@ -146,7 +146,8 @@ judge_flaky() {
 	[ "$named" ] || { cat "$LOGS/flaky"; echo run; } >>"$HISTORY"
 }
 
-# In a log that shows only its end, failures come last, and flaky programs before them.
+# In a log that shows only its end, failures come last; before them flaky programs, and the
+# table.
 report() {
 	exec 9>>"$HISTORY"
 	flock 9
@@ -154,7 +155,10 @@ report() {
 	exec 9>&-
 	sort -o "$SUMS" "$SUMS"
 	echo
-	awk -v cpus="$(nproc)" '
+	sort -rn "$TIMES" | head -n "$TOP_TIMES" | sed 's/^/processors: /'
+	grep '^skipped:' "$NAMES"
+	echo
+	awk -v cpus="$(nproc)" -v built="$BUILT" -v took="$SECONDS" '
 	BEGIN { row = "%-24s %7s %7s %7s %7s %9s\n"
 		printf row, "tier", "passed", "failed", "skipped", "seconds", "CPU min" }
 	{ cpu = ($6 + $7) / 60
@@ -162,10 +166,10 @@ report() {
 	  for (i = 2; i <= 5; i++) sum[i] += $i
 	  total += cpu }
 	END { printf row, "all", sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0, sprintf("%.1f", total)
-	  printf "at least %.0f minutes on %d processors\n", total / cpus, cpus }' "$SUMS"
-	sort -rn "$TIMES" | head -n "$TOP_TIMES" | sed 's/^/processors: /'
+	  printf "%.0f minutes to build, and %.0f for the tests, at least %.0f on %d processors\n",
+		built / 60, (took - built) / 60, total / cpus, cpus }' "$SUMS"
 	echo
-	sort -r -s -t: -k1,1 "$NAMES"
+	grep -v '^skipped:' "$NAMES" | sort -r -s -t: -k1,1
 	awk '{ p += $2; f += $3; s += $4 }
 	END {
 		printf "%d passed, %d failed, %d skipped\n", p, f, s
@@ -192,7 +196,9 @@ case ${1:-} in
 all) nightly=yes ;;
 *) tiers=("$@") nightly=yes named=yes ;;
 esac
+BUILT=0
 [ -n "${DD_TIERS:-}" ] || prepare
+BUILT=$SECONDS
 here=() aside=() beside=''
 for tier in "${tiers[@]}"; do
 	if is "$tier" nightly && [ -z "${nightly:-}" ]; then continue; fi

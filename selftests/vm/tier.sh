@@ -10,6 +10,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 comment() { sed 's/^/# /'; }
 
+# findings: what run.sh said about the machine, in one line.
+findings() { sed -n 's/^vm: //p' | tr '\n' ' '; }
+
 # guest KERNEL COMMAND [SETTING=VALUE]...: a run in a virtual machine, with the
 # output and exit status of run.sh. What it needs is built first.
 guest() {
@@ -48,7 +51,7 @@ vm_list() {
 	case $status in
 	0 | 1) pass "$kernel: clean kernel log, no leak, module unloaded" ;;
 	*) fail "$kernel: clean kernel log, no leak, module unloaded" \
-		"$(sed -n 's/^vm: //p' "$ERR" | tr '\n' ' ')" ;;
+		"$(findings <"$ERR")" ;;
 	esac
 }
 
@@ -80,7 +83,7 @@ red() {
 		LEAKS=no "$@" 2>&1) || status=$?
 	if [ "$status" != "$want" ]; then
 		comment <<<"$out"
-		fail "$fault" "status $status, not $want"
+		fail "$fault" "status $status, not $want: $(findings <<<"$out")"
 	elif ! grep -qE "$pattern" <<<"$out"; then
 		comment <<<"$out"
 		fail "$fault" "the reason is not named"

@@ -33,7 +33,7 @@ exempt() {
 checkpatch() {
 	local file release bad=0
 
-	release=$(kernel_path debug release)
+	release=$(kernel_path source release)
 	for file in "${MODULE_FILES[@]}"; do
 		remembered "$release" silent perl "$SOURCE/scripts/checkpatch.pl" --no-tree --strict \
 			--terse --ignore "$(exempt "$file")" -f "$file" || bad=1
@@ -54,10 +54,10 @@ module() {
 	! grep -v '^waiting for module-' "$ERR" && [ "$status" = 0 ]
 }
 
-SOURCE=$(kernel_path debug source)
+SOURCE=$(kernel_path source source)
 check_if "$SOURCE" "no kernel sources; run: make kernels" "checkpatch --strict" checkpatch
 check_if "$SOURCE" "no kernel sources; run: make kernels" "kernel-doc" kernel_doc
-for kernel in stock 6.12 7.x debug; do
+for kernel in stock 6.12 7.x; do
 	check_if "$(kernel_path "$kernel" build)" "not in the cache; run: make kernels" \
 		"$kernel: no warning of W=1 and sparse" module "$kernel"
 done
