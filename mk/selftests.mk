@@ -6,7 +6,7 @@
 #   make check-selftests	each requirement is named by a test
 #   make soak			tests between nodes, for hours; KERNELS=stock
 
-KSELFTEST ?= $(shell selftests/vm/kernels.sh path debug source 2>/dev/null)/tools/testing/selftests
+KSELFTEST ?= $(shell selftests/vm/kernels.sh path source source 2>/dev/null)/tools/testing/selftests
 
 selftest_names	= $(basename $(notdir $(wildcard selftests/$(1)/$(2)_*.c)))
 SELFTEST_DDP	:= $(call selftest_names,ddp,ddp)
