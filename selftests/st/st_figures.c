@@ -19,11 +19,12 @@
 #include "pair.h"
 
 #define LARGE	(1 << 20)
+#define SMALL	1024	/* each byte may be an instruction */
 
 enum kind { DD_HEADER, HEADER, DD_DATA, DATA, WHOLE, KINDS };
 static const char *const names[] = {
 	"dd_send() and dd_recv() of 48 bytes", "st_tx() and st_rx() of a header",
-	"dd_put() of 1 MiB", "st_tx() of 1 MiB of silent Data, tiled", "the same as one STU",
+	"dd_put()", "st_tx() of silent Data, 16 STUs", "the same as one STU",
 };
 
 static struct dd *h;
@@ -88,7 +89,7 @@ static long job_setup(long a, long b, long x)
 	return dd_ends() || st_ends();
 }
 
-static int call(enum kind kind)
+static int call(enum kind kind, uint32_t bytes)
 {
 	st_header_t got;
 	struct dd_msg msg;
@@ -100,32 +101,32 @@ static int call(enum kind kind)
 	case HEADER:
 		return st_tx(&c, &nop, NULL, 0, 0, 0) || st_rx(&l, &got, NULL, NULL);
 	case DD_DATA:
-		return dd_put(put, mem, LARGE, 0, 0);
+		return dd_put(put, mem, bytes, 0, 0);
 	default:
-		return st_tx(&c, &data, NULL, LARGE, 0, 0);
+		return st_tx(&c, &data, NULL, bytes, 0, 0);
 	}
 }
 
-static int calls(enum kind kind, long times)
+static int calls(enum kind kind, long times, uint32_t bytes)
 {
 	int ret = 0;
 
 	while (times-- > 0 && !ret)
-		ret = call(kind);
+		ret = call(kind, bytes);
 	return ret;
 }
 
-static int prepare(enum kind kind)
+static int prepare(enum kind kind, uint32_t bytes)
 {
-	return set(c, ST_OPT_MAXSTU_REMOTE, kind == WHOLE ? ST_STU_UNLIMITED : 65536);
+	return set(c, ST_OPT_MAXSTU_REMOTE, kind == WHOLE ? ST_STU_UNLIMITED : bytes / 16);
 }
 
-static long job_call(long kind, long times, long x)
+static long job_call(long kind, long times, long bytes)
 {
-	int ret = prepare(kind);
+	int ret = prepare(kind, bytes);
 
 	raise(SIGUSR1);
-	ret = ret ? ret : calls(kind, times);
+	ret = ret ? ret : calls(kind, times, bytes);
 	raise(SIGUSR2);
 	return ret;
 }
@@ -148,10 +149,10 @@ static long job_time(long a, long b, long x)
 	for (int i = 0; i < 300; i++) {
 		for (int kind = 0; kind < KINDS; kind++) {
 			times = kind < DD_DATA ? 1000 : 1;
-			if (prepare(kind))
+			if (prepare(kind, LARGE))
 				return -1;
 			t = nanoseconds();
-			if (calls(kind, times))
+			if (calls(kind, times, LARGE))
 				return -1;
 			t = (nanoseconds() - t) * 100 / times;
 			best[kind] = t < best[kind] ? t : best[kind];
@@ -160,11 +161,10 @@ static long job_time(long a, long b, long x)
 	return 0;
 }
 
-/* Instructions of one of a longer series of calls. */
-static long cost(enum kind kind)
+/* What one of a longer series of calls takes, of what @count counts. */
+static long cost(enum kind kind, long (*count)(struct worker *w, job_t job, long a, long b, long c))
 {
-	return (worker_steps(other(), job_call, kind, 30, 0) -
-		worker_steps(other(), job_call, kind, 10, 0)) / 20;
+	return (count(other(), job_call, kind, 12, SMALL) - count(other(), job_call, kind, 4, SMALL)) / 8;
 }
 
 TEST(ST_38_ST_44_cost_of_headers_and_data)
@@ -174,17 +174,16 @@ TEST(ST_38_ST_44_cost_of_headers_and_data)
 	OK(o_job(job_setup, 0, 0, 0));
 	OK(o_job(job_time, 0, 0, 0));
 	memcpy(best, other()->shm->data, sizeof(best));
-	for (int kind = 0; kind < DD_DATA; kind++)
-		n[kind] = cost(kind);
-	/* The receiver does not sleep, so there is no system call. */
-	for (int kind = 0; kind < KINDS; kind++)
-		check_eq(worker_syscalls(other(), job_call, kind, 30, 0),
-			 worker_syscalls(other(), job_call, kind, 10, 0));
-	for (int kind = 0; kind < KINDS; kind++)
-		printf("# %s: %.1f ns\n", names[kind], best[kind] / 100.);
-	for (int kind = 0; kind < DD_DATA; kind++)
-		printf("# %s: %ld instructions\n", names[kind], n[kind]);
-	/* Data costs what the bytes cost; a tenth for what else uses the caches. */
-	check(90 * best[DATA] <= 100 * best[DD_DATA]);
-	check(90 * best[DATA] <= 100 * best[WHOLE]);
+	for (int kind = 0; kind < KINDS; kind++) {
+		n[kind] = cost(kind, worker_steps);
+		printf("# %s: %.1f ns%s, %ld instructions%s\n", names[kind], best[kind] / 100.,
+		       kind < DD_DATA ? "" : " for 1 MiB", n[kind],
+		       kind < DD_DATA ? "" : " for 1 KiB");
+		/* The receiver does not sleep, so there is no system call. */
+		check_eq(cost(kind, worker_syscalls), 0);
+	}
+	/* Data costs what the bytes cost, and less than two headers beside. */
+	check(n[DATA] - n[DD_DATA] <= 2 * n[HEADER]);
+	/* The number of STUs is computed: they are put as one. */
+	check(n[DATA] - n[WHOLE] <= 32);
 }
