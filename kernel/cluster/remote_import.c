@@ -382,7 +382,11 @@ static int dd_remote_step(struct dd_remote_import *f)
 	}
 }
 
-/* The import is made: its channel is open. The context is locked. */
+/*
+ * The import is made: its channel is open. The context is locked. If the segment ends from now
+ * on, the worker ends the import before it answers a later query: so dd_remote_go() comes before
+ * the importer can know of the import, use it, and let the segment's owner end it.
+ */
 static void dd_remote_up(struct dd_remote_import *f)
 {
 	struct dd_import *imp = &f->imp;
@@ -390,6 +394,7 @@ static void dd_remote_up(struct dd_remote_import *f)
 
 	trace_dd_import(imp, f->setup.node, ch->rights, ch->generation);
 	dd_channel_live(ch);
+	dd_remote_go(f->r);
 	dd_import_setup_end(&f->setup, imp, 0);
 }
 
@@ -429,9 +434,7 @@ static void dd_remote_finish(struct dd_remote_import *f, int err)
 	else if (!ended)
 		dd_remote_up(f);
 	mutex_unlock(&ctx->lock);
-	if (!ended && !err)
-		dd_remote_go(f->r);
-	else if (!err)
+	if (ended && !err)
 		dd_remote_drop(f);
 	f->step = DD_REMOTE_OVER;
 	/* Drop the reference of @entry. */

@@ -203,7 +203,8 @@ static void setup_note(struct dd_import_setup *s, const struct dd_import *imp, i
 static void setup_over(struct dd_import *imp, enum dd_import_state state, int err)
 {
 	lockdep_assert_held(&imp->obj.ctx->lock);
-	imp->error = -err;
+	/* The access of another node may have ended since, with its error. */
+	cmpxchg(&imp->error, 0, -err);
 	/* Release: orders the error, the live channel and the segment's description before it. */
 	smp_store_release(&imp->state, state);
 }
