@@ -13,6 +13,7 @@
 #		machines in a queue of their own, and its output comes last; or after
 #		the others, if it has not begun by then. In the order of PLAN's lines:
 #		the longest first
+#   last	runs after all the others
 #   nightly	runs only when named; "make nightly" names all tiers
 #
 # Fewer results than PLAN says are a failure, more are reported. A tier without a
@@ -197,12 +198,19 @@ all) nightly=yes ;;
 *) tiers=("$@") nightly=yes named=yes ;;
 esac
 BUILT=0
+[ "$named" ] || rm -f "$LOGS"/*.log
 [ -n "${DD_TIERS:-}" ] || prepare
 BUILT=$SECONDS
-here=() aside=() beside=''
+here=() aside=() last=() beside=''
 for tier in "${tiers[@]}"; do
 	if is "$tier" nightly && [ -z "${nightly:-}" ]; then continue; fi
-	if is "$tier" aside; then aside+=("$tier"); else here+=("$tier"); fi
+	if is "$tier" aside; then
+		aside+=("$tier")
+	elif is "$tier" last; then
+		last+=("$tier")
+	else
+		here+=("$tier")
+	fi
 done
 trap stop EXIT
 trap exit INT TERM
@@ -219,4 +227,7 @@ if [ "$beside" ]; then
 	wait "$beside"
 	cat "$ASIDE"
 fi
+for tier in "${last[@]}"; do
+	run_one "$tier"
+done
 report

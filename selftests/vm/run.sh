@@ -8,8 +8,8 @@
 # Settings come from the environment:
 #   KERNEL=stock|um|um-smp|um-smp-debug|debug|kcsan|6.12|7.x   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   START_TIME=120 (s without output before
-#   init runs; a kernel that hangs or complains while it boots is booted again, at
-#   most twice)
+#   init runs; a kernel that hangs, complains or ends while it boots is booted again,
+#   at most twice)
 #   ICOUNT=no|yes (guest time counts instructions, one processor)
 #   LEAKS=yes|no (kmemleak on kernels that have it; without it programs start 1.7
 #   times as fast, and a debug guest ends half a minute earlier)
@@ -187,6 +187,8 @@ started_well() {
 
 	[ ! -e "$TMP/bad" ] || return 1
 	splat=$(early_splat)
+	[ -n "$splat" ] || [ -s "$TMP/verdict" ] ||
+		splat="no init: $(tail -qn 1 "$TMP"/{console,qemu}.log | tr -d '\r' | tr '\n' ' ')"
 	[ -n "$splat" ] || return 0
 	echo "$splat" >"$TMP/bad"
 	return 1
@@ -225,6 +227,7 @@ boot() {
 		machine || status=$?
 		kill $watcher $disturber 2>/dev/null || true
 		wait $watcher $disturber 2>/dev/null || true
+		[ $status != 124 ] || return $status
 		! started_well || return $status
 		say "vm: a bad start ($try of $STARTS): $(cat "$TMP/bad")"
 		keep_log
@@ -255,10 +258,10 @@ list_races() {
 judge() {
 	local qemu=$1 splat stops
 
-	if [ "$qemu" = 125 ]; then
-		red 206 start "none of $STARTS was good"
-		return
-	fi
+	case $qemu in
+	125) red 206 start "none of $STARTS was good: $(<"$TMP/bad")" && return ;;
+	206) red 206 start "the others did not end" && return ;;
+	esac
 	if [ -n "${CHAOS:-}" ]; then
 		stops=$(wc -l <"$TMP/stops")
 		say "vm: stopped $stops times"
@@ -271,10 +274,8 @@ judge() {
 	[ -z "$(finding timeout)" ] || red 202 timeout "$(finding timeout)"
 	if [ "$qemu" = 124 ]; then
 		red 202 timeout "the machine was stopped after $((TIMEOUT + BOOT_TIME)) s"
-	elif [ "$qemu" != 0 ]; then
-		red 206 start "status $qemu: $(tail -n 1 "$TMP/qemu.log")"
 	elif ! grep -qx end "$TMP/verdict"; then
-		red 203 stop "the guest stopped unexpectedly"
+		red 203 stop "the guest stopped unexpectedly, status $qemu"
 	fi
 	[ -z "$(finding locks)" ] || red 200 locks "$(finding locks)"
 	[ -z "$(finding unload)" ] || red 205 unload "$(finding unload)"
@@ -311,15 +312,16 @@ main() {
 	trap 'rm -rf "$TMP"' EXIT
 	PIDFILE=${PIDFILE:-$TMP/pid}
 	make_initrd
-	touch "$TMP/console.log" "$TMP/verdict" "$TMP/stops"
+	touch "$TMP"/{console.log,qemu.log,verdict,stops}
 	[ "$KERNEL" != um ] || queue=um
 	with_lock "${DD_VM_LOCK:-$queue}" 7200 boot || qemu=$?
 	cp "$TMP/console.log" "$OUT/"
 	judge $qemu
 	status=$(finding status)
 	[ "${status:-0}" -lt 200 ] || status=199
+	[ -n "$result$status" ] || red 206 status "the guest has reported none"
 	[ -z "$result" ] || { excerpt; keep_log; }
-	return "${result:-${status:-206}}"
+	return "${result:-$status}"
 }
 
 main

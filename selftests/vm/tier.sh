@@ -55,21 +55,6 @@ vm_list() {
 	esac
 }
 
-# vm_list_covers KERNEL "LIST..." TABLE...: vm_list, and proof that each requirement of a
-# table is named by a test that passed; "-n TABLE": those that concern two nodes, by one
-# that passed between nodes.
-vm_list_covers() {
-	local kernel=$1 log=build/$1.tap table
-
-	vm_list "$kernel" "$2" > >(tee "$log")
-	wait $!
-	for table in "${@:3}"; do
-		# shellcheck disable=SC2086 # an option and a file
-		check "$kernel: each requirement is named by a test that passed: $table" \
-			selftests/coverage.sh $table "$log"
-	done
-}
-
 # red FAULT STATUS PATTERN COMMAND [SETTING=VALUE]...: a run with a module that has
 # a fault planted ends with STATUS and prints a line that PATTERN matches, on um
 # unless a setting names another KERNEL. If only the command shows the fault, STATUS 1,

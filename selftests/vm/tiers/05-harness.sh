@@ -127,7 +127,12 @@ shared() {
 }
 
 check "tier: one runs aside, and one after the others" shared
-rm -f "$TMP"/[23]-*.sh
+printf '#!/bin/sh\necho 1..1; ls %s/begun-3-z && echo ok 1\n' "$TMP" >"$TMP/0-w.sh"
+chmod +x "$TMP/0-w.sh"
+rm -f "$TMP"/begun-*
+printf '%s 1 30 %s\n' 0-w last 1-x '' 2-y aside 3-z aside >"$TMP/PLAN"
+check "tier: one runs last" tier_says '^ok 1 0-w: ' "4 passed, 0 failed, 0 skipped"
+rm -f "$TMP"/[023]-*.sh
 WORDS=aside in_tier "a bad result aside" 'echo 1..2; echo ok 1 a; echo not ok 2 b' \
 	'^failed: 1-x: b' "1 passed, 1 failed, 0 skipped"
 GOOD='echo 1..2; echo ok 1; echo ok 2'

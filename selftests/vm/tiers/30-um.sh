@@ -5,16 +5,11 @@
 # lockdep, kmemleak and fault injection: unit tests, DDP on one node by both ways to
 # send and between nodes, ioctls, netlink, networks and nodes that change or fail, good
 # paths with each of their allocations failing, and generated sequences of calls. Remote
-# memory and its file service, VMMC and its sessions, and SBL, on one node and between nodes;
-# and proof that each requirement of them is named by a test that passed.
+# memory, VMMC, SBL and ST, on one node and between nodes.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list_covers um \
-	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},{rmem,vmmc,sessions,sbl,st}/guest}.list)" \
-	selftests/rmem/coverage "-n selftests/rmem/coverage" \
-	selftests/vmmc/coverage "-n selftests/vmmc/coverage" \
-	selftests/sbl/coverage "-n selftests/sbl/coverage" \
-	selftests/st/coverage "-n selftests/st/coverage"
+vm_list um \
+	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},{rmem,vmmc,sbl,st}/guest}.list)"
 vm_list um selftests/admin/no_ipv6.list APPEND=ipv6.disable=1
 finish

@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # What users run, on Debian's kernel with two processors: DDP, libraries, tools, load,
-# networks that fail, and what depends on how that kernel is configured; and proof
-# that each requirement is named by a test that passed. Then what needs another
-# machine. Other ioctls, ddctl and networks that change behave the same on um.
+# networks that fail, and what depends on how that kernel is configured. Then what needs
+# another machine. Other ioctls, ddctl and networks that change behave the same on um.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list_covers stock \
-	"$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock,{vmmc,sbl,st}/stock}.list)" \
-	selftests/ddp/coverage
+vm_list stock \
+	"$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,{rmem,vmmc,sbl,st}/stock}.list)"
 # Until no memory is left.
 vm_list stock selftests/core/oom.list MEM=1024
 # One processor: no peer runs while a process spins.
