@@ -296,7 +296,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 					     entry);
 		if (r) {
 			list_del_init(&r->entry);
-			r->gone = true;
+			WRITE_ONCE(r->gone, true);
 			/* Entries of the list are registered, so @imp or @own is valid. */
 			owned = !r->chan.hold && dd_remote_get_owner(r);
 		}

@@ -383,9 +383,9 @@ static int dd_remote_step(struct dd_remote_import *f)
 }
 
 /*
- * The import is made: its channel is open. The context is locked. If the segment ends from now
- * on, the worker ends the import before it answers a later query: so dd_remote_go() comes before
- * the importer can know of the import, use it, and let the segment's owner end it.
+ * The import is made: its channel is open. The context is locked. If the segment has ended, or ends
+ * from now on, the importer never sees the import accept requests: its owner may have been told
+ * that this node knows.
  */
 static void dd_remote_up(struct dd_remote_import *f)
 {
@@ -395,6 +395,9 @@ static void dd_remote_up(struct dd_remote_import *f)
 	trace_dd_import(imp, f->setup.node, ch->rights, ch->generation);
 	dd_channel_live(ch);
 	dd_remote_go(f->r);
+	/* The worker did not end it before. From dd_remote_go() on it does, perhaps again. */
+	if (READ_ONCE(f->r->gone))
+		dd_remote_import_lost(&imp->obj);
 	dd_import_setup_end(&f->setup, imp, 0);
 }
 

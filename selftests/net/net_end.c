@@ -78,6 +78,47 @@ TEST_F(mem, importers_know_of_the_end_when_the_call_returns)
 	}
 }
 
+static bool segment_has_ended;
+
+/* Import until the segment ends. 1: an import did not know of the end when its call had returned. */
+static long import_until_the_end(void *arg)
+{
+	FIXTURE_DATA(mem) *self = arg;
+	struct dd_import_make i;
+	bool over = false;
+	__u32 error;
+
+	while (!over) {
+		if (import(&self->im, &self->s, DD_RIGHTS, 0, &i)) {
+			/* Places of earlier imports may still be in use. */
+			if (errno == EUSERS)
+				continue;
+			return 0;
+		}
+		over = __atomic_load_n(&segment_has_ended, __ATOMIC_ACQUIRE);
+		error = state(&self->im, &i);
+		mem_end(&self->im, i.import);
+	}
+	return error != ESTALE;
+}
+
+TEST_F(mem, importers_know_of_an_end_while_they_import)
+{
+	unsigned int seed = dd_seed(_metadata);
+	int rounds = dd_count(500);
+	struct call c;
+
+	while (rounds--) {
+		segment_has_ended = false;
+		ASSERT_TRUE(call_begin(&c, import_until_the_end, self));
+		usleep(rand_r(&seed) % 2000);
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		__atomic_store_n(&segment_has_ended, true, __ATOMIC_RELEASE);
+		ASSERT_EQ(0, call_end(&c));
+		ASSERT_OK(export_again(self));
+	}
+}
+
 /* So many ends that the control stream is full for a while. */
 TEST_F(mem, more_ends_than_the_control_stream_holds)
 {
