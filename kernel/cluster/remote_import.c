@@ -384,8 +384,8 @@ static int dd_remote_step(struct dd_remote_import *f)
 
 /*
  * The import is made: its channel is open. The context is locked. If the segment has ended, or ends
- * from now on, the importer never sees the import accept requests: its owner may have been told
- * that this node knows.
+ * from now on, the importer never sees the import accept requests: this node may have reported to
+ * its owner that it knows.
  */
 static void dd_remote_up(struct dd_remote_import *f)
 {
