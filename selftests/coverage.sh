@@ -36,10 +36,10 @@ named() {
 
 # guest-run.sh prints a line of a list as a comment, its results, and its time.
 passed() {
-	sed 's/\r$//' "$@" | awk -v across="${nodes:+$ACROSS}" '
+	sed 's/\r$//' "$@" | awk -v id="${ID}_" -v across="${nodes:+$ACROSS}" '
 		across && $0 ~ across { here = 1 }
 		/^# [0-9]+ s, of [0-9]+/ { here = 0 }
-		/^ok [0-9]+ / && !/# SKIP/ && (here || !across)'
+		/^ok [0-9]+ / && !/# SKIP/ && index($0, id) && (here || !across)'
 }
 
 wanted() {
