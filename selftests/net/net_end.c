@@ -80,7 +80,7 @@ TEST_F(mem, importers_know_of_the_end_when_the_call_returns)
 
 static bool segment_has_ended;
 
-/* Import until the segment ends. 1: an import did not know of the end when its call had returned. */
+/* Import until the segment ends. 1: an import accepts requests after the end has returned. */
 static long import_until_the_end(void *arg)
 {
 	FIXTURE_DATA(mem) *self = arg;

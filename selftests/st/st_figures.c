@@ -164,7 +164,10 @@ static long job_time(long a, long b, long x)
 /* What one of a longer series of calls takes, of what @count counts. */
 static long cost(enum kind kind, long (*count)(struct worker *w, job_t job, long a, long b, long c))
 {
-	return (count(other(), job_call, kind, 12, SMALL) - count(other(), job_call, kind, 4, SMALL)) / 8;
+	long n = kind < DD_DATA ? 10 : 4;
+
+	return (count(other(), job_call, kind, 3 * n, SMALL) -
+		count(other(), job_call, kind, n, SMALL)) / (2 * n);
 }
 
 TEST(ST_38_ST_44_cost_of_headers_and_data)
