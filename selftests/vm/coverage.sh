@@ -12,7 +12,7 @@
 . "$(dirname "$0")/tier.sh"
 
 LISTS=${LISTS:-$(echo core/{kunit,abi,failnth,kcov,stress,load} admin/{guest,leaks} ddp/{guest,kernel} \
-	lib/guest net/{ddp,guest,debug,stock} rmem/{guest,stock})}
+	lib/guest net/{ddp,guest,debug,stock} rmem/{guest,stock,debug})}
 DIR=$PWD/build/kmod/um-coverage
 LOG=build/coverage.tap
 FLOOR=95	# per cent of the module's lines
