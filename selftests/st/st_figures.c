@@ -161,13 +161,17 @@ static long job_time(long a, long b, long x)
 	return 0;
 }
 
-/* What one of a longer series of calls takes, of what @count counts. */
-static long cost(enum kind kind, long (*count)(struct worker *w, job_t job, long a, long b, long c))
+/* The shorter series; the longer one has three times as many calls. */
+static long series(enum kind kind)
 {
-	long n = kind < DD_DATA ? 10 : 4;
+	return kind < DD_DATA ? 10 : 4;
+}
 
-	return (count(other(), job_call, kind, 3 * n, SMALL) -
-		count(other(), job_call, kind, n, SMALL)) / (2 * n);
+/* What a longer series of calls takes more than a shorter one, of what @count counts. */
+static long more(enum kind kind, long (*count)(struct worker *w, job_t job, long a, long b, long c))
+{
+	return count(other(), job_call, kind, 3 * series(kind), SMALL) -
+	       count(other(), job_call, kind, series(kind), SMALL);
 }
 
 TEST(ST_38_ST_44_cost_of_headers_and_data)
@@ -178,12 +182,12 @@ TEST(ST_38_ST_44_cost_of_headers_and_data)
 	OK(o_job(job_time, 0, 0, 0));
 	memcpy(best, other()->shm->data, sizeof(best));
 	for (int kind = 0; kind < KINDS; kind++) {
-		n[kind] = cost(kind, worker_steps);
+		n[kind] = more(kind, worker_steps) / (2 * series(kind));
 		printf("# %s: %.1f ns%s, %ld instructions%s\n", names[kind], best[kind] / 100.,
 		       kind < DD_DATA ? "" : " for 1 MiB", n[kind],
 		       kind < DD_DATA ? "" : " for 1 KiB");
 		/* The receiver does not sleep, so there is no system call. */
-		check_eq(cost(kind, worker_syscalls), 0);
+		check_eq(more(kind, worker_syscalls), 0);
 	}
 	/* Data costs what the bytes cost, and less than two headers beside. */
 	check(n[DATA] - n[DD_DATA] <= 2 * n[HEADER]);
