@@ -485,6 +485,7 @@ static void list__posts_wait_while_the_ring_moves(struct kunit *test)
 /* A ring that grows on another CPU. */
 struct growth {
 	struct work_struct work;
+	struct task_struct *worker;
 	struct dd_list *list;
 	u32 slots;
 	int err;
@@ -494,6 +495,7 @@ static void growth_work(struct work_struct *work)
 {
 	struct growth *g = container_of(work, struct growth, work);
 
+	WRITE_ONCE(g->worker, current);
 	g->err = dd_list_reserve(g->list, g->slots, 1);
 }
 
@@ -508,6 +510,7 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	struct dd_note *note;
 	struct growth g = { .list = list, .slots = 100 };
 	u32 i, slots = dd_geometry_slots(before);
+	bool waits;
 
 	if (num_online_cpus() < 2) {
 		dd_list_detach(list, channel_slots(4), 0);
@@ -525,8 +528,13 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	note = dd_list_claim(list, &pos);
 	schedule_work_on(cpumask_any_but(cpu_online_mask, smp_processor_id()),
 			 &g.work);
-	while (!dd_list_moving(list) && READ_ONCE(list->geometry) == before)
+	while (!READ_ONCE(g.worker))
 		cpu_relax();
+	/* From there on it sleeps for one reason only: it waits for this CPU. */
+	while (READ_ONCE(list->geometry) == before &&
+	       (!dd_list_moving(list) || task_is_running(g.worker)))
+		cpu_relax();
+	waits = READ_ONCE(list->geometry) == before;
 	if (note) {
 		note->conn = 3;
 		note->msgid = 77;
@@ -536,6 +544,7 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	flush_work(&g.work);
 	destroy_work_on_stack(&g.work);
 	KUNIT_EXPECT_NOT_NULL(test, note);
+	KUNIT_EXPECT_TRUE(test, waits);
 	KUNIT_ASSERT_EQ(test, g.err, 0);
 	refcount_inc(&list->obj.users);
 	KUNIT_EXPECT_NE(test, list->geometry, before);
