@@ -100,8 +100,8 @@ planned_or_fail() {
 
 is() { [[ " $(in_plan "$1") " == *" $2 "* ]]; }
 
-# take END: takes the first or last tier, "1" or "$", from the queue of those aside.
-take() { flock "$LOGS" sed -n -i -e "$1w /dev/stdout" -e "$1!p" "$QUEUE"; }
+# take: takes the first tier from the queue of those aside.
+take() { flock "$LOGS" sed -n -i -e '1w /dev/stdout' -e '1!p' "$QUEUE"; }
 
 # run_one TIER. setpriv: a signal ends the tier that runs, instead of waiting for it.
 run_one() {
@@ -109,11 +109,11 @@ run_one() {
 	wait $!
 }
 
-# run_queue END: tiers of the queue, until it is empty.
+# run_queue: tiers of the queue, until it is empty.
 run_queue() {
 	local tier
 
-	while tier=$(take "$1") && [ "$tier" ]; do
+	while tier=$(take) && [ "$tier" ]; do
 		run_one "$tier"
 	done
 }
@@ -122,7 +122,7 @@ run_aside() {
 	renice -n $ASIDE_NICE -p "$BASHPID" >/dev/null
 	export DD_VM_LOCK=aside START_TIME=300
 	trap stop EXIT
-	run_queue 1 >"$ASIDE"
+	run_queue >"$ASIDE"
 }
 
 # Reads the process table: a variable would be set after the child began, and a
@@ -222,7 +222,7 @@ fi
 for tier in "${here[@]}"; do
 	run_one "$tier"
 done
-run_queue '$'
+run_queue
 if [ "$beside" ]; then
 	wait "$beside"
 	cat "$ASIDE"

@@ -30,6 +30,12 @@ vm_run "a command without end is a timeout" um 202 'sleep 1000' \
 	MODULE=no TIMEOUT=3
 vm_run "a guest that hangs while it starts is noticed" um 206 true \
 	MODULE=no START_TIME=0
+# User-Mode Linux prints its version and ends.
+early_end() {
+	guest um true MODULE=no APPEND=--version 2>&1 | grep -q "^vm: a bad start (3 of 3)"
+}
+
+check "a guest that ends before it runs init is started again" early_end
 # A built-in module of that kernel warns before there is an init.
 vm_run "a guest whose kernel complains while it starts is not trusted" um 206 \
 	true MODULE=no APPEND="lkdtm.cpoint_name=DIRECT lkdtm.cpoint_type=WARNING"
