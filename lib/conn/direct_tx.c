@@ -28,8 +28,11 @@ static size_t ring_size(const struct ddi_tx_ring *ring)
 	return (ring->mask + 1ul) * sizeof(struct dd_ring_note);
 }
 
-static void ring_free(struct ddi_tx_ring *ring)
+/* Drop a reference to the memory of a ring. */
+void ddi_ring_put(struct ddi_tx_ring *ring)
 {
+	if (__atomic_sub_fetch(&ring->refs, 1, __ATOMIC_ACQ_REL))
+		return;
 	if (ring->notes)
 		munmap(ring->notes, ring_size(ring));
 	if (ring->state)
@@ -54,11 +57,12 @@ static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 	ring->offset = d->notes;
 	ring->mask = d->slots - 1;
 	ring->users = 1;
+	ring->refs = 1;
 	ring->tail = d->start;
 	ring->notes = ddi_map(h, d->notes, ring_size(ring), PROT_READ | PROT_WRITE);
 	ring->state = ddi_map(h, d->state, DDI_STATE_SIZE, PROT_READ);
 	if (!ring->notes || !ring->state) {
-		ring_free(ring);
+		ddi_ring_put(ring);
 		return NULL;
 	}
 	ring->next = h->tx_rings;
@@ -79,7 +83,7 @@ void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx)
 		while (*link != ring)
 			link = &(*link)->next;
 		*link = ring->next;
-		ring_free(ring);
+		ddi_ring_put(ring);
 	}
 	pthread_mutex_unlock(&h->direct_lock);
 	free(tx);

@@ -19,10 +19,18 @@ struct ddi_tx_ring {
 	struct dd_ring_note *notes;
 	uint32_t mask;		/* number of slots minus 1 */
 	uint32_t users;		/* connections; dd.direct_lock */
+	uint32_t refs;		/* to this memory: of the list below, and of threads that wait */
 	const struct dd_ring_state *state;	/* written by the receiver */
 	uint64_t tail;		/* positions handed out */
 	struct ddi_tx_ring *next;	/* in dd.tx_rings */
 };
+
+/* For a thread that looks at the ring of a connection after it has unlocked that. */
+static inline struct ddi_tx_ring *ddi_ring_hold(struct ddi_tx_ring *ring)
+{
+	__atomic_fetch_add(&ring->refs, 1, __ATOMIC_RELAXED);
+	return ring;
+}
 
 /* The direct path of a connection, whose lock protects it. */
 struct ddi_direct_tx {
@@ -46,6 +54,7 @@ struct ddi_direct_tx {
 struct ddi_direct_tx *ddi_direct_open(struct dd *h, struct dd_conn_state *cs, uint64_t serial,
 				      uint64_t *ask);
 void ddi_direct_close(struct dd *h, struct ddi_direct_tx *tx);
+void ddi_ring_put(struct ddi_tx_ring *ring);
 bool ddi_direct_look(struct ddi_direct_tx *tx);
 
 /* Whether the reader has consumed all messages: then the next one may be sent. */

@@ -416,27 +416,6 @@ DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 	return send_request(h, msg->conn, &rq, msg->serial);
 }
 
-/* Wait for the reader, of a connection that sends directly. */
-static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t timeout)
-{
-	struct ddi_direct_tx *tx = c->tx;
-	uint64_t serial = c->serial, end;
-	bool done;
-	int ret;
-
-	/* All but the last one are within the window; a close puts that in place. */
-	done = n != tx->submitted || !ddi_direct_full(tx) || ddi_load(&c->cs->error);
-	end = tx->ends[(n - tx->window - 1) & tx->mask];
-	/* A reader that is running is faster than this thread falls asleep. */
-	if (!done && timeout)
-		done = ddi_poll_once(h, &c->spin, &tx->ring->state->head, end);
-	ddi_unlock(&c->lock);
-	if (done || !timeout)
-		return done;
-	ret = ddi_conn_wait(h, serial, DD_WAIT_RING, end, ddi_deadline(timeout));
-	return ret && ret != -ECONNCLOSE ? ret : 1;
-}
-
 /*
  * Wait until message @n, which the locked connection has sent, is sent or done (@what is
  * DD_DONE_*); unlocks the connection. Returns as dd_done().
@@ -444,26 +423,39 @@ static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t tim
 int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t n,
 		  int64_t timeout)
 {
-	bool placed = what == DD_DONE_PLACED;
+	bool placed = what == DD_DONE_PLACED, direct = placed && c->tx;
+	const struct dd_conn_state *cs = c->cs;
+	const __u64 *word = placed ? &cs->done : &cs->sent;
 	struct ddi_limit limit = { .timeout = timeout };
+	struct ddi_tx_ring *ring = NULL;
+	struct ddi_direct_tx *tx = c->tx;
 	uint64_t serial = c->serial;
 	int ret;
 
-	if (c->tx && placed)
-		return wait_direct(h, c, n, timeout);
-	ret = c->tx || ddi_load_acquire(placed ? &c->cs->done : &c->cs->sent) >= n;
-	if (!ret && ddi_load(&c->cs->error))
-		ret = -ECONNCLOSE;
+	/* Sent directly, all but the last one are within the window. */
+	if (direct)
+		ret = n != tx->submitted || !ddi_direct_full(tx);
+	else
+		ret = tx || ddi_load_acquire(word) >= n;
+	/* A close puts in place what was sent directly. */
+	if (!ret && ddi_load(&cs->error))
+		ret = direct ? 1 : -ECONNCLOSE;
+	if (!ret && timeout && direct) {
+		ring = ddi_ring_hold(tx->ring);
+		word = &ring->state->head;
+		n = tx->ends[(n - tx->window - 1) & tx->mask];
+	}
 	ddi_unlock(&c->lock);
 	if (ret || !timeout)
 		return ret;
 	do {
-		ret = ddi_state_await(h, &c->spin, c->cs, serial,
-				      placed ? DD_WAIT_DONE : DD_WAIT_SENT, n, &limit);
+		ret = ddi_state_await(h, &c->spin, cs, serial, direct ? DD_WAIT_RING :
+				      placed ? DD_WAIT_DONE : DD_WAIT_SENT, word, n, &limit);
 	} while (ret == -EINTR);
-	if (ret)
-		return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);
-	return 1;
+	if (ring)
+		ddi_ring_put(ring);
+	ret = ddi_error(ret);
+	return !ret || (direct && ret == -ECONNCLOSE) ? 1 : ret;
 }
 
 DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)

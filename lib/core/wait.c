@@ -32,7 +32,7 @@
 #define SPIN_MIN	50000		/* ns after the first yield; also where it starts */
 #define SPIN_STEPS	6		/* doublings, to 3.2 ms: about a time slice */
 #define SPIN_SOON	4000000		/* ns */
-#define SPIN_FIRST	320		/* looks of ddi_poll_once(), */
+#define SPIN_FIRST	320		/* looks of first_looks(), */
 #define SPIN_BARE	256		/* of which these follow each other at once */
 #define SPIN_LOOKS	32		/* looks between those at other reasons to end, */
 #define SPIN_SLICE	14		/* and such groups between yields: some 20 us */
@@ -175,22 +175,6 @@ static bool spin_skip(struct ddi_spin *spin)
 	return skip;
 }
 
-/*
- * Look at a word, which other threads may change, for less time than a system call
- * takes: locks may be held. After a look in vain, the next waits (1, 2, 4, ... of them)
- * do without. Returns whether it has reached @value.
- */
-DDI_HOT bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
-			   uint64_t value)
-{
-	if (spin_skip(spin) || (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2))
-		return false;
-	if (first_looks(spin, word, value))
-		return true;
-	spin_shared(spin);
-	return false;
-}
-
 /* Look without a clock, until it is time to yield. */
 static bool look_slice(struct ddi_spin *spin, const struct ddi_look *look, int groups)
 {
@@ -283,13 +267,14 @@ static bool counter_over(const struct ddi_look *look)
 	return ddi_load(&cs->error) || ddi_load(&cs->conn) != look->id;
 }
 
-/* As ddi_await(), for sent or done, after a look at the counter for a while. */
+/* As ddi_await(), after a look for a while at @word, which is the counter that @what names. */
 int ddi_state_await(struct dd *h, struct ddi_spin *spin, const struct dd_conn_state *cs,
-		    uint64_t serial, uint32_t what, uint64_t value, struct ddi_limit *limit)
+		    uint64_t serial, uint32_t what, const __u64 *word, uint64_t value,
+		    struct ddi_limit *limit)
 {
 	struct ddi_look look = {
 		.over = counter_over, .place = (void *)cs, .id = serial, .value = value,
-		.word = what == DD_WAIT_SENT ? &cs->sent : &cs->done,
+		.word = word,
 	};
 	int64_t start;
 	int ret;

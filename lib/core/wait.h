@@ -46,12 +46,11 @@ int64_t ddi_remaining(int64_t deadline);
 struct timespec ddi_timespec(int64_t nsec);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, struct ddi_limit *limit,
 	      const struct ddi_look *look, int64_t *start);
-bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
-		   uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
 int ddi_state_await(struct dd *h, struct ddi_spin *spin, const struct dd_conn_state *cs,
-		    uint64_t serial, uint32_t what, uint64_t value, struct ddi_limit *limit);
+		    uint64_t serial, uint32_t what, const __u64 *word, uint64_t value,
+		    struct ddi_limit *limit);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 

@@ -101,7 +101,8 @@ static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout, unsign
 {
 	struct ddi_limit limit = { .timeout = timeout };
 
-	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, what, request, &limit);
+	return ddi_state_await(m->h, &m->spin, m->cs, m->serial, what,
+			       what == DD_WAIT_SENT ? &m->cs->sent : &m->cs->done, request, &limit);
 }
 
 /* Whether a request was executed, and its result, if any, is in place. */

@@ -6,6 +6,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <linux/dd_ddp.h>
 
@@ -244,6 +245,69 @@ TEST(a_close_before_the_look)
 		check_eq(request("x"), -ECONNCLOSE);
 		teardown();
 	}
+}
+
+/* ---- waits for the reader ---------------------------------------------------------- */
+
+static void (*at_yield)(void);	/* what another thread does, once, when this one yields */
+
+int sched_yield(void)
+{
+	void (*other)(void) = at_yield;
+
+	at_yield = NULL;
+	if (other)
+		other();
+	return 0;
+}
+
+static void read_one(void)
+{
+	struct dd_msg msg;
+
+	check_eq(take(&msg), 0);
+}
+
+static void close_it(void)
+{
+	check_eq(dd_close(h, conn), 0);
+}
+
+/* Wait for the reader of a full window, which does what @other says. */
+static int wait_full(void (*other)(void))
+{
+	int ret;
+
+	setup_direct(DD_TYPE_STREAM, true);
+	/* With one processor it would not look, but sleep. */
+	h->cpus = 3;
+	h->cpus_until = INT64_MAX;
+	check_eq(request("the first one, which makes the connection known"), 0);
+	read_one();
+	do {
+		ret = request("x");
+	} while (!ret);
+	check_eq(ret, -ENOTREADY);
+	at_yield = other;
+	faulty.calls = 0;
+	ret = dd_done(h, conn, DD_DONE_PLACED, 10000 * MS);
+	check(!at_yield);
+	return ret;
+}
+
+TEST(a_wait_for_a_reader_that_runs_makes_no_call)
+{
+	check_eq(wait_full(read_one), 1);
+	check_eq(faulty.calls, 0);
+	check_eq(request("x"), 0);
+	teardown();
+}
+
+/* The ring of the connection goes while a thread looks at it. */
+TEST(a_close_during_a_wait_for_the_reader)
+{
+	check_eq(wait_full(close_it), -EBADID);
+	teardown();
 }
 
 /* ---- what closed connections leave ------------------------------------------------ */
