@@ -13,7 +13,7 @@
 #   MTU=1500
 #   ONLY=REGEX (jobs whose progress line matches; all)
 #   NATIVE=1 (only what uses no kernel, on one node: on User-Mode Linux programs run
-#   natively and system calls are slow, the clock's among them)
+#   natively and system calls are slow, the clock's and yields among them)
 #
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../selftests/net/cluster.sh"
@@ -191,10 +191,10 @@ two_nodes() {
 	wait_for grep -q ready "$HOLD/ready" && wait_for cluster_is_up
 }
 
-# What the jobs need: two nodes and soft-RoCE; or a clock that is no system call.
+# What the jobs need: two nodes and soft-RoCE; or a clock and yields that are no system calls.
 set_up() {
 	if [ "$NATIVE" ]; then
-		export LD_PRELOAD=$PWD/build/bench/tsc.so
+		export LD_PRELOAD=$PWD/build/bench/native.so
 		return
 	fi
 	two_nodes 2>"$HOLD/err" || {

@@ -24,14 +24,14 @@ bench-ready: $(if $(HOST),user,vm-ready)
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGS)
 
 # It needs packages of "deps.sh bench", so it is not part of "make".
-BENCH_PROGS := $(BUILD)/bench/dd-mpi $(BUILD)/bench/tsc.so
+BENCH_PROGS := $(BUILD)/bench/dd-mpi $(BUILD)/bench/native.so
 BENCH_FLAGS := $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE
 
 $(BUILD)/bench/dd-mpi: bench/mpi.c
 	@mkdir -p $(@D)
 	mpicc $(BENCH_FLAGS) -o $@ $<
 
-$(BUILD)/bench/tsc.so: bench/tsc.c
+$(BUILD)/bench/native.so: bench/native.c
 	@mkdir -p $(@D)
 	$(CC) $(BENCH_FLAGS) -shared -fPIC -o $@ $<
 
