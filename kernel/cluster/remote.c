@@ -296,7 +296,8 @@ void dd_remote_end_lost(struct dd_peer *peer)
 					     entry);
 		if (r) {
 			list_del_init(&r->entry);
-			WRITE_ONCE(r->gone, true);
+			/* Release: dd_remote_up() then reads @closed. */
+			smp_store_release(&r->gone, true);
 			/* Entries of the list are registered, so @imp or @own is valid. */
 			owned = !r->chan.hold && dd_remote_get_owner(r);
 		}

@@ -391,12 +391,17 @@ static void dd_remote_up(struct dd_remote_import *f)
 {
 	struct dd_import *imp = &f->imp;
 	struct dd_channel *ch = &f->r->proxy;
+	bool gone;
 
 	trace_dd_import(imp, f->setup.node, ch->rights, ch->generation);
-	dd_channel_live(ch);
+	/* Up to here the worker skips the channel, from here on it ends it. */
 	dd_remote_go(f->r);
-	/* The worker did not end it before. From dd_remote_go() on it does, perhaps again. */
-	if (READ_ONCE(f->r->gone))
+	spin_lock_bh(&ch->lock);
+	/* Ended later, it becomes dead under this lock. Acquire: @closed was set before. */
+	gone = smp_load_acquire(&f->r->gone);
+	ch->dead = gone;
+	spin_unlock_bh(&ch->lock);
+	if (gone)
 		dd_remote_import_lost(&imp->obj);
 	dd_import_setup_end(&f->setup, imp, 0);
 }
