@@ -489,6 +489,7 @@ struct growth {
 	struct dd_list *list;
 	u32 slots;
 	int err;
+	bool done;
 };
 
 static void growth_work(struct work_struct *work)
@@ -497,6 +498,7 @@ static void growth_work(struct work_struct *work)
 
 	WRITE_ONCE(g->worker, current);
 	g->err = dd_list_reserve(g->list, g->slots, 1);
+	WRITE_ONCE(g->done, true);
 }
 
 /* A note is being posted when the ring begins to grow: it is not left behind. */
@@ -531,10 +533,10 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	while (!READ_ONCE(g.worker))
 		cpu_relax();
 	/* From there on it sleeps for one reason only: it waits for this CPU. */
-	while (READ_ONCE(list->geometry) == before &&
+	while (!READ_ONCE(g.done) && READ_ONCE(list->geometry) == before &&
 	       (!dd_list_moving(list) || task_is_running(g.worker)))
 		cpu_relax();
-	waits = READ_ONCE(list->geometry) == before;
+	waits = dd_list_moving(list) && READ_ONCE(list->geometry) == before;
 	if (note) {
 		note->conn = 3;
 		note->msgid = 77;
