@@ -9,7 +9,6 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>
 #include <sys/resource.h>
