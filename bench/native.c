@@ -64,7 +64,7 @@ int sched_yield(void)
 	return 0;
 }
 
-/* libdd asks for the switches of a thread around each yield. */
+/* libdd asks for the switches of a thread around each yield. ddperf then reports none. */
 int getrusage(int who, struct rusage *usage)
 {
 	if (who != RUSAGE_THREAD)

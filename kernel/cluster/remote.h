@@ -65,7 +65,7 @@ struct dd_drain {
  * @id: of the channel; the other node names @own by it
  * @id_node: in dd_ctl.chans
  * @registered: @id is in dd_ctl.chans; under the peer's lock
- * @gone: the peer has ended the channel; under the peer's lock
+ * @gone: the peer has ended the channel; written under the peer's lock, with release semantics
  * @closed: if @gone: the peer sent a CLOSE; otherwise the session has ended. Under the peer's
  *	lock
  * @late: the last message waits for an entry for its reply; under the peer's lock
